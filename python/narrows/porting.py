@@ -41,7 +41,7 @@ def law_to_rust(
     class; the last word of a whole number's name says its unit (`_ns`, `_bytes`, `_bps`). Each method has its Python beside it.
     `name` is the law's name in files, by default the class's in small letters with hyphens.
 
-    The test `does_what_the_law_in_python_did` fails until the law is written. It replays the events of the law in Python in a run
+    The test `matches_the_python_law` fails until the law is written. It replays the events of the law in Python in a run
     of `scenario` (by default four flows through one marking port), and compares the limits of the two after each of the first
     `events` events of one of the law's objects: the one with the most events. The run is at the scenario's first point, with
     the first scheme that names the class; all of its flows run the class with its own parameters.

@@ -22,14 +22,14 @@ create_exception!(
 pub(crate) fn of_scenario(py: Python<'_>, error: &scenario::Error) -> PyErr {
     let raised = ScenarioError::new_err(error.render(scenario::Colour::Plain));
     let value = raised.value(py);
-    let (place, help) = match error {
-        scenario::Error::Invalid(diagnostic) => (diagnostic.place.as_ref(), diagnostic.help.as_slice()),
+    let (location, help) = match error {
+        scenario::Error::Invalid(diagnostic) => (diagnostic.location.as_ref(), diagnostic.help.as_slice()),
         scenario::Error::Unreadable(_) => (None, &[][..]),
     };
     let set = [
-        value.setattr(intern!(py, "file"), place.map(|place| place.file.clone())),
-        value.setattr(intern!(py, "line"), place.map(scenario::SourceLocation::line)),
-        value.setattr(intern!(py, "column"), place.map(scenario::SourceLocation::column)),
+        value.setattr(intern!(py, "file"), location.map(|location| location.file.clone())),
+        value.setattr(intern!(py, "line"), location.map(scenario::SourceLocation::line)),
+        value.setattr(intern!(py, "column"), location.map(scenario::SourceLocation::column)),
         value.setattr(intern!(py, "help"), help.join("\n")),
     ];
     set.into_iter().find_map(Result::err).unwrap_or(raised)
@@ -39,9 +39,9 @@ pub(crate) fn of_scenario(py: Python<'_>, error: &scenario::Error) -> PyErr {
 pub(crate) fn of_study(py: Python<'_>, error: &study::Error) -> PyErr {
     match error {
         study::Error::Scenario(error) => of_scenario(py, error),
-        study::Error::Asked { .. } => asked(py, &error.to_string()),
-        study::Error::Stopped { cause, .. } if matches!(**cause, study::Error::Asked { .. }) => {
-            asked(py, &error.to_string())
+        study::Error::InvalidRequest { .. } => invalid_request(py, &error.to_string()),
+        study::Error::Stopped { cause, .. } if matches!(**cause, study::Error::InvalidRequest { .. }) => {
+            invalid_request(py, &error.to_string())
         }
         error => {
             let missing: &[String] = if let study::Error::Missing { runs } = error { runs } else { &[] };
@@ -52,8 +52,8 @@ pub(crate) fn of_study(py: Python<'_>, error: &study::Error) -> PyErr {
     }
 }
 
-/// Exception for a request that cannot be met as asked, without a place in a file.
-pub(crate) fn asked(py: Python<'_>, text: &str) -> PyErr {
+/// Exception for an invalid request, without a location in a file.
+pub(crate) fn invalid_request(py: Python<'_>, text: &str) -> PyErr {
     let raised = ScenarioError::new_err(text.to_owned());
     match text.split_once("\nhelp: ") {
         None => raised,

@@ -20,14 +20,14 @@ pub(crate) fn import_files(
     written: bool,
 ) -> PyResult<(String, Option<String>, Vec<String>)> {
     let to = if written { ImportTo::File } else { ImportTo::Memory };
-    let done = py.detach(|| {
+    let imported = py.detach(|| {
         let base = base.as_ref().map(|(text, name)| Base { text, name });
         command::import(words, base.as_ref(), to)
     });
-    match done {
+    match imported {
         Ok(imported) => Ok((imported.toml, imported.flows.map(|(name, _)| name), imported.notes)),
         Err(ImportError::Scenario(found)) => Err(error::of_scenario(py, &found)),
         // Without the hints of the command line at its end.
-        Err(ImportError::Other(text)) => Err(error::asked(py, text.split("\n\n").next().unwrap_or_default())),
+        Err(ImportError::Other(text)) => Err(error::invalid_request(py, text.split("\n\n").next().unwrap_or_default())),
     }
 }

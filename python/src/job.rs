@@ -1,4 +1,4 @@
-//! A study, done in threads of its own while the caller's thread listens for Ctrl-C and shows how far it is.
+//! A study, done in threads of its own while the caller's thread listens for Ctrl-C and shows its progress.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,42 +12,42 @@ use study::{Finished, Ledger, Line, Others, ProgressDisplay, Shard, Simulator, S
 use units::Time;
 
 use crate::error;
-use crate::law::Bringing;
+use crate::law::PythonBackend;
 use crate::scenario::Scenario;
 
-/// Interval at which the caller's thread looks.
-const EVERY: Duration = Duration::from_millis(50);
+/// Interval at which the caller's thread polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Stack of the study's thread, as much as a main thread has: laws and engines are not made for less.
 const STACK_BYTES: usize = 8 << 20;
 
 /// Progress of the runs.
 #[derive(Default)]
-struct Far {
+struct StudyProgress {
     of: usize,
     finished: usize,
     /// Share of its longest time that each run in progress has done, by the run's name.
     running: BTreeMap<String, f64>,
-    said: Vec<String>,
+    messages: Vec<String>,
 }
 
 /// Observer of the study: the caller's thread, at intervals.
 #[derive(Default)]
-struct Caller {
+struct StudyObserver {
     stop: AtomicBool,
     /// Thread in which laws are called, as Python numbers it; 0: none.
     law_thread: AtomicU64,
-    far: Mutex<Far>,
+    progress: Mutex<StudyProgress>,
 }
 
-impl Caller {
-    fn far(&self) -> MutexGuard<'_, Far> {
-        self.far.lock().unwrap_or_else(PoisonError::into_inner)
+impl StudyObserver {
+    fn progress(&self) -> MutexGuard<'_, StudyProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl SweepObserver for Caller {
+impl SweepObserver for StudyObserver {
     fn tell(&self, text: &str) {
-        self.far().said.push(text.to_owned());
+        self.progress().messages.push(text.to_owned());
     }
 
     fn interrupted(&self) -> bool {
@@ -55,54 +55,54 @@ impl SweepObserver for Caller {
     }
 
     fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn ProgressDisplay + 'a> {
-        let mut far = self.far();
-        (far.of, far.finished) = (names.len(), kept);
-        Box::new(Runs(self))
+        let mut progress = self.progress();
+        (progress.of, progress.finished) = (names.len(), kept);
+        Box::new(StudyDisplay(self))
     }
 }
 
-struct Runs<'a>(&'a Caller);
+struct StudyDisplay<'a>(&'a StudyObserver);
 
-impl ProgressDisplay for Runs<'_> {
+impl ProgressDisplay for StudyDisplay<'_> {
     fn run<'a>(&'a self, name: &str, stop: Time, flows: u64) -> Box<dyn Line + 'a> {
-        self.0.far().running.insert(name.to_owned(), 0.0);
-        Box::new(One { caller: self.0, name: name.to_owned(), stop, flows })
+        self.0.progress().running.insert(name.to_owned(), 0.0);
+        Box::new(RunLine { observer: self.0, name: name.to_owned(), stop, flows })
     }
 }
 
-struct One<'a> {
-    caller: &'a Caller,
+struct RunLine<'a> {
+    observer: &'a StudyObserver,
     name: String,
     stop: Time,
     flows: u64,
 }
 
-impl One<'_> {
-    fn of_time(&self, time: Time) -> f64 {
+impl RunLine<'_> {
+    fn time_share(&self, time: Time) -> f64 {
         time.ps() as f64 / self.stop.ps().max(1) as f64
     }
 
-    fn at(&self, share: f64) {
-        self.caller.far().running.insert(self.name.clone(), share.clamp(0.0, 1.0));
+    fn set_share(&self, share: f64) {
+        self.observer.progress().running.insert(self.name.clone(), share.clamp(0.0, 1.0));
     }
 }
 
-impl Line for One<'_> {
+impl Line for RunLine<'_> {
     fn update(&self, progress: &engine::RunProgress) {
-        let of_flows = 1.0 - progress.open as f64 / self.flows.max(1) as f64;
-        self.at(of_flows.max(self.of_time(progress.time)));
+        let flow_share = 1.0 - progress.open as f64 / self.flows.max(1) as f64;
+        self.set_share(flow_share.max(self.time_share(progress.time)));
     }
 
     fn update_real(&self, time: Time, _: usize) {
-        self.at(self.of_time(time));
+        self.set_share(self.time_share(time));
     }
 }
 
-impl Drop for One<'_> {
+impl Drop for RunLine<'_> {
     fn drop(&mut self) {
-        let mut far = self.caller.far();
-        far.running.remove(&self.name);
-        far.finished += 1;
+        let mut progress = self.observer.progress();
+        progress.running.remove(&self.name);
+        progress.finished += 1;
     }
 }
 
@@ -131,14 +131,15 @@ pub(crate) fn run_study(
     show: Py<PyAny>,
     laws: BTreeMap<String, Py<PyAny>>,
 ) -> PyResult<(Vec<String>, Vec<String>)> {
-    let shard = shard.map(str::parse::<Shard>).transpose().map_err(|said| error::asked(py, &said))?;
-    let caller = Caller::default();
+    let shard = shard.map(str::parse::<Shard>).transpose().map_err(|message| error::invalid_request(py, &message))?;
+    let observer = StudyObserver::default();
     let notes = Ledger::default();
-    let backend = Bringing::new(Simulator { checked: check_invariants }, laws, &caller.stop, &caller.law_thread);
+    let backend =
+        PythonBackend::new(Simulator { checked: check_invariants }, laws, &observer.stop, &observer.law_thread);
     let study = Study {
         scenario: &scenario.get().scenario,
         backend: &backend,
-        watch: &caller,
+        watch: &observer,
         notes: &notes,
         schemes: &schemes,
         shard,
@@ -153,7 +154,7 @@ pub(crate) fn run_study(
         force,
         others: if force { Others::Replace } else { Others::Keep },
     };
-    let (finished, stopped) = py.detach(|| done(&study, &caller, &tell, &show));
+    let (finished, stopped) = py.detach(|| run_and_poll(&study, &observer, &tell, &show));
     if let Some(raised) = backend.raised() {
         if let Some(Err(study::Error::Stopped { finished, of, .. })) = &finished
             && *of > 1
@@ -175,24 +176,24 @@ pub(crate) fn run_study(
     let finished = finished.map_err(|error| error::of_study(py, &error))?;
     let of = |run: &results::RunResults| {
         let summary = &run.summary;
-        let said = |what| format!("{}, seed {}: {what}", summary.run, summary.seed);
-        summary.broken_identities().map(said).collect::<Vec<_>>()
+        let describe = |identity| format!("{}, seed {}: {identity}", summary.run, summary.seed);
+        summary.broken_identities().map(describe).collect::<Vec<_>>()
     };
     Ok((study::warnings(&finished.runs), finished.runs.iter().flat_map(of).collect()))
 }
 
 /// Runs the study. Returns its result, none after a panic, and the exception raised in the caller's thread meanwhile.
-fn done(
+fn run_and_poll(
     study: &Study<'_>,
-    caller: &Caller,
+    observer: &StudyObserver,
     tell: &Py<PyAny>,
     show: &Py<PyAny>,
 ) -> (Option<Result<Finished, study::Error>>, Option<PyErr>) {
     std::thread::scope(|scope| {
-        let here = std::thread::current();
+        let main_thread = std::thread::current();
         let work = move || {
             let result = study.run();
-            here.unpark();
+            main_thread.unpark();
             result
         };
         let mut stopped = None;
@@ -201,18 +202,18 @@ fn done(
             Err(error) => return (Some(Err(study::Error::host(error))), None),
         };
         while !worker.is_finished() {
-            std::thread::park_timeout(EVERY);
+            std::thread::park_timeout(POLL_INTERVAL);
             if stopped.is_none()
-                && let Err(raised) = Python::attach(|py| look(py, caller, tell, show))
+                && let Err(raised) = Python::attach(|py| poll(py, observer, tell, show))
             {
-                caller.stop.store(true, Ordering::Relaxed);
+                observer.stop.store(true, Ordering::Relaxed);
                 stopped = Some(raised);
-                interrupt(caller.law_thread.load(Ordering::Relaxed));
+                interrupt(observer.law_thread.load(Ordering::Relaxed));
             }
         }
         let result = worker.join().ok();
         if stopped.is_none() {
-            stopped = Python::attach(|py| look(py, caller, tell, show)).err();
+            stopped = Python::attach(|py| poll(py, observer, tell, show)).err();
         }
         (result, stopped)
     })
@@ -228,14 +229,14 @@ fn interrupt(thread: u64) {
 }
 
 /// Lets Python handle its signals, passes messages on, and shows the progress of the runs.
-fn look(py: Python<'_>, caller: &Caller, tell: &Py<PyAny>, show: &Py<PyAny>) -> PyResult<()> {
+fn poll(py: Python<'_>, observer: &StudyObserver, tell: &Py<PyAny>, show: &Py<PyAny>) -> PyResult<()> {
     py.check_signals()?;
-    let (said, of, finished, running) = {
-        let mut far = caller.far();
-        let said = std::mem::take(&mut far.said);
-        (said, far.of, far.finished, far.running.values().copied().collect::<Vec<f64>>())
+    let (messages, of, finished, running) = {
+        let mut progress = observer.progress();
+        let messages = std::mem::take(&mut progress.messages);
+        (messages, progress.of, progress.finished, progress.running.values().copied().collect::<Vec<f64>>())
     };
-    for text in said {
+    for text in messages {
         tell.call1(py, (text,))?;
     }
     if of > 0 {

@@ -1,6 +1,6 @@
 //! Laws written in Python: the events that they receive, the send limits read from them, and the backend that has them.
 //!
-//! The engine that runs them is compiled a second time, for [`Either`]: runs of the catalog's laws alone take the first one and
+//! The engine that runs them is compiled a second time, for [`AnyLaw`]: runs of the catalog's laws alone take the first one and
 //! know nothing of this. A call takes Python's lock for as long as the law decides, and no longer.
 
 use std::collections::BTreeMap;
@@ -30,8 +30,8 @@ create_exception!(
      the exception that it raised."
 );
 
-/// The slowest and the fastest pace that a law may ask for, in bits a second: as in the catalog.
-const PACES: std::ops::RangeInclusive<u64> = 1_000..=100_000_000_000_000;
+/// The lowest and the highest pacing rate that a law may ask for, in bits a second: as in the catalog.
+const PACING_RATES: std::ops::RangeInclusive<u64> = 1_000..=100_000_000_000_000;
 
 /// Facts about a flow that its law may know before the first packet leaves. Times are in picoseconds, data in bytes, rates in
 /// bits a second.
@@ -127,7 +127,7 @@ pub(crate) struct Timeout {
 }
 
 /// Panic payload that ends a run after its law failed, or after an interrupt while a law decided: no bug, so not reported.
-struct Ended;
+struct RunAborted;
 
 /// State that all laws of a host share.
 pub(crate) struct Calls<'a> {
@@ -142,19 +142,19 @@ pub(crate) struct Calls<'a> {
 impl Calls<'_> {
     fn fail(&self, error: PyErr) -> ! {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        resume_unwind(Box::new(Ended));
+        resume_unwind(Box::new(RunAborted));
     }
 }
 
 /// The simulator, with laws in Python in addition to those of the catalog.
-pub(crate) struct Bringing<'a> {
+pub(crate) struct PythonBackend<'a> {
     simulator: Simulator,
     /// Callables by name of law: each takes a run's parameters as JSON and returns the maker of a flow's law on a path.
     makers: BTreeMap<String, Py<PyAny>>,
     calls: Calls<'a>,
 }
 
-impl<'a> Bringing<'a> {
+impl<'a> PythonBackend<'a> {
     pub(crate) fn new(
         simulator: Simulator,
         makers: BTreeMap<String, Py<PyAny>>,
@@ -171,17 +171,17 @@ impl<'a> Bringing<'a> {
 
     /// Makers of a run's laws, by name.
     fn makers_for(&self, py: Python<'_>, built: &BuiltRun) -> PyResult<BTreeMap<Arc<str>, Py<PyAny>>> {
-        let made = built.laws.brought().map(|law| {
+        let created = built.laws.external_laws().map(|law| {
             let maker = self.makers.get(&*law.name).ok_or_else(|| PyValueError::new_err("a law is missing"))?;
             Ok((Arc::clone(&law.name), maker.call1(py, (law.params.to_string(),))?))
         });
-        made.collect()
+        created.collect()
     }
 }
 
-impl Backend for Bringing<'_> {
+impl Backend for PythonBackend<'_> {
     /// Returns true with laws in Python: Python runs one thread at a time, and laws may share what they like.
-    fn one_at_a_time(&self) -> bool {
+    fn needs_exclusive_use(&self) -> bool {
         !self.makers.is_empty()
     }
 
@@ -189,19 +189,19 @@ impl Backend for Bringing<'_> {
         true
     }
 
-    fn asked(&self) -> String {
-        self.simulator.asked()
+    fn options(&self) -> String {
+        self.simulator.options()
     }
 
     fn check(&self, run: &Run, built: &BuiltRun, _: StudySize) -> Result<(), Error> {
-        if let Some(law) = built.laws.brought().find(|law| !self.makers.contains_key(&*law.name)) {
+        if let Some(law) = built.laws.external_laws().find(|law| !self.makers.contains_key(&*law.name)) {
             return Err(study::refuse(run, law));
         }
         Ok(())
     }
 
     fn run(&self, one: RunSpec<'_>) -> Result<RunResults, Error> {
-        if one.built.laws.brought().next().is_none() {
+        if one.built.laws.external_laws().next().is_none() {
             return self.simulator.run(one);
         }
         let (plan, calls) = (one.built.laws.clone(), &self.calls);
@@ -212,21 +212,21 @@ impl Backend for Bringing<'_> {
         });
         let makers = started.map_err(Error::host)?;
         let make_law = |setup: &experiment::Setup, spec: &experiment::FlowSpec, path: &laws::PathInfo| match plan
-            .brought_for(spec)
+            .external_law_of(spec)
         {
-            None => Either::Catalog(plan.make(spec, path)),
+            None => AnyLaw::Catalog(plan.make(spec, path)),
             Some(law) => {
                 let flow = study::flow_number(setup, spec);
-                Either::Python(InPython::new(&law.name, flow, makers.get(&law.name), path, calls))
+                AnyLaw::Python(PythonLaw::new(&law.name, flow, makers.get(&law.name), path, calls))
             }
         };
-        // This thread keeps its place in Python for as long as the run lasts: taking the lock is cheaper then.
+        // This thread stays attached to Python for as long as the run lasts: taking the lock is cheaper then.
         let run = || self.simulator.run_with(RunSpec { threads: 1, ..one }, make_law);
         let done = catch_unwind(AssertUnwindSafe(|| Python::attach(|py| py.detach(run))));
         calls.thread.store(0, Ordering::Relaxed);
         match done {
             Ok(done) => done,
-            Err(panic) if panic.is::<Ended>() => {
+            Err(panic) if panic.is::<RunAborted>() => {
                 let failed = calls.failed.lock().unwrap_or_else(PoisonError::into_inner);
                 Err(failed.as_ref().map_or(Error::Interrupted, |error| Error::host(error.to_string())))
             }
@@ -240,81 +240,81 @@ impl Backend for Bringing<'_> {
     clippy::large_enum_variant,
     reason = "a flow holds its law in place: those of the catalog are the larger ones"
 )]
-enum Either<'a> {
+enum AnyLaw<'a> {
     Catalog(Law),
-    Python(InPython<'a>),
+    Python(PythonLaw<'a>),
 }
 
-/// Evaluates `$call` with `$law` as the law inside `$either`.
-macro_rules! inside {
+/// Evaluates `$call` with `$law` as the law in `$either`.
+macro_rules! dispatch {
     ($either:expr, $law:ident => $call:expr) => {
         match $either {
-            Either::Catalog($law) => $call,
-            Either::Python($law) => $call,
+            AnyLaw::Catalog($law) => $call,
+            AnyLaw::Python($law) => $call,
         }
     };
 }
 
-impl ControlLaw for Either<'_> {
+impl ControlLaw for AnyLaw<'_> {
     fn on_sent(&mut self, sent: &Sent) -> Cookie {
-        inside!(self, law => law.on_sent(sent))
+        dispatch!(self, law => law.on_sent(sent))
     }
 
     fn on_ack(&mut self, ack: &laws::Ack) {
-        inside!(self, law => law.on_ack(ack));
+        dispatch!(self, law => law.on_ack(ack));
     }
 
     fn on_loss(&mut self, loss: &laws::Loss) {
-        inside!(self, law => law.on_loss(loss));
+        dispatch!(self, law => law.on_loss(loss));
     }
 
     fn on_notification(&mut self, notification: &Notification) {
-        inside!(self, law => law.on_notification(notification));
+        dispatch!(self, law => law.on_notification(notification));
     }
 
     fn on_timer(&mut self, now: Time) {
-        inside!(self, law => law.on_timer(now));
+        dispatch!(self, law => law.on_timer(now));
     }
 
     fn next_timer(&self) -> Time {
-        inside!(self, law => law.next_timer())
+        dispatch!(self, law => law.next_timer())
     }
 
     fn send_limits(&self) -> SendLimits {
-        inside!(self, law => law.send_limits())
+        dispatch!(self, law => law.send_limits())
     }
 
     fn rate_change_is_immediate(&self) -> bool {
-        inside!(self, law => law.rate_change_is_immediate())
+        dispatch!(self, law => law.rate_change_is_immediate())
     }
 
     fn reads_direct_cnps(&self) -> bool {
-        inside!(self, law => law.reads_direct_cnps())
+        dispatch!(self, law => law.reads_direct_cnps())
     }
 
     fn ssthresh(&self) -> Option<Bytes> {
-        inside!(self, law => law.ssthresh())
+        dispatch!(self, law => law.ssthresh())
     }
 
     fn credits(&self) -> Option<Credits> {
-        inside!(self, law => law.credits())
+        dispatch!(self, law => law.credits())
     }
 
     fn credit_rate(&self) -> Rate {
-        inside!(self, law => law.credit_rate())
+        dispatch!(self, law => law.credit_rate())
     }
 
     fn actions(&self) -> LawActions {
-        inside!(self, law => law.actions())
+        dispatch!(self, law => law.actions())
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
-        inside!(self, law => law.trace(emit));
+        dispatch!(self, law => law.trace(emit));
     }
 }
 
 /// A law in Python, and its last send limits.
-struct InPython<'a> {
+struct PythonLaw<'a> {
     object: Py<PyAny>,
     name: Arc<str>,
     /// Number of the flow that it was made for: the first one on a persistent connection.
@@ -324,7 +324,7 @@ struct InPython<'a> {
     actions: LawActions,
 }
 
-impl<'a> InPython<'a> {
+impl<'a> PythonLaw<'a> {
     /// The law of a flow on `path`.
     fn new(
         name: &Arc<str>,
@@ -333,24 +333,24 @@ impl<'a> InPython<'a> {
         path: &laws::PathInfo,
         calls: &'a Calls<'a>,
     ) -> Self {
-        let made = Python::attach(|py| {
+        let created = Python::attach(|py| {
             let Some(maker) = maker else { return Err(PyValueError::new_err("the law is missing")) };
             let object = maker.call1(py, (PathInfo::of(path),))?;
             let limits = limits_of(object.bind(py))?;
             Ok((object, limits))
         });
-        match made {
+        match created {
             Ok((object, limits)) => {
                 Self { object, name: Arc::clone(name), flow, calls, limits, actions: LawActions::default() }
             }
-            Err(raised) => give_up(calls, raised, &Place { law: name, method: "__init__", flow, now: None }),
+            Err(raised) => abort_run(calls, raised, &CallSite { law: name, method: "__init__", flow, now: None }),
         }
     }
 
     /// Notifies the law of an event, then reads its send limits.
     fn notify(&mut self, method: &'static str, now: Time, event: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) {
         if self.calls.stop.load(Ordering::Relaxed) {
-            resume_unwind(Box::new(Ended));
+            resume_unwind(Box::new(RunAborted));
         }
         let limits = Python::attach(|py| {
             let object = self.object.bind(py);
@@ -370,13 +370,13 @@ impl<'a> InPython<'a> {
                 }
             }
             Err(raised) => {
-                give_up(self.calls, raised, &Place { law: &self.name, method, flow: self.flow, now: Some(now) })
+                abort_run(self.calls, raised, &CallSite { law: &self.name, method, flow: self.flow, now: Some(now) })
             }
         }
     }
 }
 
-impl ControlLaw for InPython<'_> {
+impl ControlLaw for PythonLaw<'_> {
     fn on_ack(&mut self, ack: &laws::Ack) {
         let event = Ack {
             now: ack.now.ps(),
@@ -386,7 +386,7 @@ impl ControlLaw for InPython<'_> {
             marked: ack.marked.get(),
             in_flight: ack.in_flight.get(),
             delivered: ack.delivered.get(),
-            bytes_remaining: ack.known_left().map(Bytes::get),
+            bytes_remaining: ack.known_bytes_remaining().map(Bytes::get),
             delivered_at_send: ack.delivered_at_send.get(),
             delivered_time_at_send: ack.delivered_time_at_send.ps(),
             send_elapsed: ack.send_elapsed.ps(),
@@ -423,11 +423,11 @@ impl ControlLaw for InPython<'_> {
 fn limits_of(object: &Bound<'_, PyAny>) -> PyResult<SendLimits> {
     let py = object.py();
     let window = number(object, "cwnd", "bytes", 1..=Window::LIMIT.get())?;
-    let pace = object.getattr(intern!(py, "pacing_rate"))?;
-    let pacing = if pace.is_none() {
+    let pacing_rate = object.getattr(intern!(py, "pacing_rate"))?;
+    let pacing = if pacing_rate.is_none() {
         Rate::MAX
     } else {
-        Rate::from_bps(number(object, "pacing_rate", "bits a second, or None", PACES)?)
+        Rate::from_bps(number(object, "pacing_rate", "bits a second, or None", PACING_RATES)?)
     };
     Ok(SendLimits { window: Bytes::new(window), pacing })
 }
@@ -435,19 +435,19 @@ fn limits_of(object: &Bound<'_, PyAny>) -> PyResult<SendLimits> {
 /// Reads an attribute that is a number within a range, rounded down.
 fn number(object: &Bound<'_, PyAny>, name: &str, unit: &str, range: std::ops::RangeInclusive<u64>) -> PyResult<u64> {
     let value = object.getattr(name)?;
-    let said = || format!("self.{name} is {}; expected {} to {} {unit}", shown(&value), range.start(), range.end());
-    let is_whole = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
-    if !is_whole && !value.is_instance_of::<PyFloat>() {
-        return Err(PyTypeError::new_err(said()));
+    let message = || format!("self.{name} is {}; expected {} to {} {unit}", shown(&value), range.start(), range.end());
+    let is_integer = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
+    if !is_integer && !value.is_instance_of::<PyFloat>() {
+        return Err(PyTypeError::new_err(message()));
     }
-    let number = if is_whole {
+    let number = if is_integer {
         value.extract::<u64>().ok()
     } else {
         let value: f64 = value.extract()?;
         // The ends of all ranges are whole and below 2^53, so that this is exact; not a number is in none.
         (value >= *range.start() as f64 && value <= *range.end() as f64).then_some(value as u64)
     };
-    number.filter(|number| range.contains(number)).ok_or_else(|| PyValueError::new_err(said()))
+    number.filter(|number| range.contains(number)).ok_or_else(|| PyValueError::new_err(message()))
 }
 
 fn shown(value: &Bound<'_, PyAny>) -> String {
@@ -456,7 +456,7 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
 }
 
 /// Place at which a law failed.
-struct Place<'a> {
+struct CallSite<'a> {
     law: &'a str,
     method: &'static str,
     /// Number of the flow; none if it is not known.
@@ -466,17 +466,17 @@ struct Place<'a> {
 }
 
 /// Ends the run, and keeps the exception that was raised.
-fn give_up(calls: &Calls<'_>, raised: PyErr, place: &Place<'_>) -> ! {
+fn abort_run(calls: &Calls<'_>, raised: PyErr, place: &CallSite<'_>) -> ! {
     if calls.stop.load(Ordering::Relaxed) {
         // The law itself was interrupted.
-        resume_unwind(Box::new(Ended));
+        resume_unwind(Box::new(RunAborted));
     }
-    let error = Python::attach(|py| explained(py, raised, place));
+    let error = Python::attach(|py| law_error(py, raised, place));
     calls.fail(error)
 }
 
-fn explained(py: Python<'_>, raised: PyErr, place: &Place<'_>) -> PyErr {
-    let Place { law, method, flow, now } = *place;
+fn law_error(py: Python<'_>, raised: PyErr, place: &CallSite<'_>) -> PyErr {
+    let CallSite { law, method, flow, now } = *place;
     let at = now.map_or_else(|| "when it began".to_owned(), |now| format!("at {now} of simulated time"));
     let of = flow.map_or_else(String::new, |flow| format!(" of flow {flow}"));
     let error = LawError::new_err(format!("the law {law} failed in {method}{of} {at}: {raised}"));
@@ -487,7 +487,7 @@ fn explained(py: Python<'_>, raised: PyErr, place: &Place<'_>) -> PyErr {
         value.setattr(intern!(py, "flow"), flow),
         value.setattr(intern!(py, "time_ps"), now.map(Time::ps)),
     ];
-    let wrong = set.into_iter().find_map(Result::err);
+    let failure = set.into_iter().find_map(Result::err);
     error.set_cause(py, Some(raised));
-    wrong.unwrap_or(error)
+    failure.unwrap_or(error)
 }

@@ -82,7 +82,7 @@ fn python_command(words: Vec<OsString>) -> Option<(&'static str, String)> {
 /// as JSON.
 #[pyfunction]
 fn new_law(py: Python<'_>, name: &str, checkout: PathBuf, draft: &str) -> PyResult<Vec<String>> {
-    py.detach(|| command::new_law(name, &checkout, draft)).map_err(|said| error::asked(py, &said))
+    py.detach(|| command::new_law(name, &checkout, draft)).map_err(|message| error::invalid_request(py, &message))
 }
 
 /// The mean of some values and the margin of its confidence interval of 95 % (Student's t), none for fewer than two.

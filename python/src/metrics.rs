@@ -14,21 +14,21 @@ use results::{RunResults, Summary, store};
 /// in this way. `json` is the content of `paper.plot` in the file `origin`.
 #[pyfunction]
 pub(crate) fn drawing(json: &str, origin: &str) -> PyResult<String> {
-    let wrong = |error: String| PyValueError::new_err(format!("error: {origin}: {error}"));
-    let json = serde_json::from_str(json).map_err(|error| wrong(error.to_string()))?;
-    let made = match Drawing::from_json(&json).map_err(|error| wrong(error.to_string()))? {
+    let value_error = |error: String| PyValueError::new_err(format!("error: {origin}: {error}"));
+    let json = serde_json::from_str(json).map_err(|error| value_error(error.to_string()))?;
+    let serialised = match Drawing::from_json(&json).map_err(|error| value_error(error.to_string()))? {
         Drawing::Panels(panels) => serde_json::to_string(&panels),
         Drawing::As(name) => serde_json::to_string(&name),
     };
-    made.map_err(|error| wrong(error.to_string()))
+    serialised.map_err(|error| value_error(error.to_string()))
 }
 
 /// Loads the runs in a directory that have these names, in the order of the names.
 fn named(directory: &Path, names: &[String]) -> PyResult<Vec<RunResults>> {
     let mut runs = store::load_set(directory).map_err(|error| PyValueError::new_err(error.to_string()))?.runs;
-    let places: BTreeMap<&String, usize> = names.iter().zip(0..).collect();
-    runs.retain(|run| places.contains_key(&run.manifest.run));
-    runs.sort_by_key(|run| places[&run.manifest.run]);
+    let order: BTreeMap<&String, usize> = names.iter().zip(0..).collect();
+    runs.retain(|run| order.contains_key(&run.manifest.run));
+    runs.sort_by_key(|run| order[&run.manifest.run]);
     Ok(runs)
 }
 
@@ -67,10 +67,10 @@ pub(crate) fn score(
     reference: Option<&str>,
     not_in_baseline: Vec<String>,
 ) -> PyResult<String> {
-    let wrong = |error: String| PyValueError::new_err(error);
+    let value_error = |error: String| PyValueError::new_err(error);
     let runs = named(&directory, &names)?;
     if reference.is_some() && !not_in_baseline.is_empty() {
-        return Err(wrong("`not_in_baseline` leaves schemes out of results, not out of a file".to_owned()));
+        return Err(value_error("`not_in_baseline` leaves schemes out of results, not out of a file".to_owned()));
     }
     let mut without = Vec::new();
     if metrics.is_empty() && reference.is_none() {
@@ -78,11 +78,11 @@ pub(crate) fn score(
     }
     let reference = match reference {
         Some(json) => read_reference(json)?,
-        None => Reference::of(&metrics, &runs, &not_in_baseline).map_err(|error| wrong(error.to_string()))?,
+        None => Reference::of(&metrics, &runs, &not_in_baseline).map_err(|error| value_error(error.to_string()))?,
     };
-    let scores = reference.scores(&runs).map_err(|error| wrong(error.to_string()))?;
+    let scores = reference.scores(&runs).map_err(|error| value_error(error.to_string()))?;
     serde_json::to_string(&serde_json::json!({ "reference": reference, "scores": scores, "without": without }))
-        .map_err(|error| wrong(error.to_string()))
+        .map_err(|error| value_error(error.to_string()))
 }
 
 /// A metric's values, the reasons for those that are missing, and the unit.
@@ -110,12 +110,12 @@ impl Metrics {
     fn values(&self, metric: &str) -> PyResult<Measured> {
         let expr = expression_of_a_run(metric)
             .map_err(|error| PyValueError::new_err(format!("metric `{metric}`: {error}")))?;
-        let (mut values, mut reasons, mut of_all) = (Vec::new(), Vec::new(), None);
+        let (mut values, mut reasons, mut unit_of_all) = (Vec::new(), Vec::new(), None);
         for found in known(self.each(expr.is_sampled(), |run| value(&expr, run))?)? {
             match found {
                 Ok(value) => {
                     let (amount, unit) = value.as_in_tables();
-                    of_all.get_or_insert(unit);
+                    unit_of_all.get_or_insert(unit);
                     values.push(Some(amount));
                     reasons.push(None);
                 }
@@ -126,14 +126,14 @@ impl Metrics {
                 }
             }
         }
-        Ok((values, reasons, of_all.unwrap_or_default()))
+        Ok((values, reasons, unit_of_all.unwrap_or_default()))
     }
 
     /// Returns whether comparisons such as `p99(intra.slowdown) <= 5` hold in each run; none where a metric has no value.
     fn check(&self, check: &str) -> PyResult<Vec<Option<bool>>> {
         let check = check_of_a_run(check).map_err(|error| PyValueError::new_err(format!("`{check}`: {error}")))?;
         let sampled = check.all.iter().any(|it| it.left.is_sampled() || it.right.is_sampled());
-        let of = |held: Result<bool, EvalError>| match held {
+        let of = |result: Result<bool, EvalError>| match result {
             Ok(holds) => Ok(Some(holds)),
             // That is so in every run.
             Err(error @ EvalError::Units { .. }) => Err(PyValueError::new_err(error.to_string())),
@@ -156,14 +156,14 @@ fn known<T>(found: Vec<Result<T, EvalError>>) -> PyResult<Vec<Result<T, EvalErro
 }
 
 impl Metrics {
-    /// Returns the result of `ask` for each run. One run's samples are in memory at a time.
-    fn each<T>(&self, sampled: bool, ask: impl Fn(&Runs<'_>) -> T) -> PyResult<Vec<T>> {
+    /// Returns the result of `evaluate` for each run. One run's samples are in memory at a time.
+    fn each<T>(&self, sampled: bool, evaluate: impl Fn(&Runs<'_>) -> T) -> PyResult<Vec<T>> {
         if !sampled || self.directories.is_empty() {
-            return Ok(self.summaries.iter().map(|summary| ask(&Runs::alone(summary))).collect());
+            return Ok(self.summaries.iter().map(|summary| evaluate(&Runs::of_summary(summary))).collect());
         }
         let of = |directory: &PathBuf| {
             let run = store::load(directory).map_err(|error| PyValueError::new_err(error.to_string()))?;
-            Ok(ask(&Runs::named("", &run)))
+            Ok(evaluate(&Runs::named("", &run)))
         };
         self.directories.iter().map(of).collect()
     }

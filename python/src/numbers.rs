@@ -13,9 +13,9 @@ use crate::tables::Tables;
 
 /// Runs, from the texts of their manifests and summaries.
 fn read(manifests: &[String], summaries: &[String]) -> PyResult<Vec<(Manifest, Summary)>> {
-    let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
+    let value_error = |error: serde_json::Error| PyValueError::new_err(error.to_string());
     let run = |(manifest, summary): (&String, &String)| {
-        Ok((serde_json::from_str(manifest).map_err(wrong)?, serde_json::from_str(summary).map_err(wrong)?))
+        Ok((serde_json::from_str(manifest).map_err(value_error)?, serde_json::from_str(summary).map_err(value_error)?))
     };
     manifests.iter().zip(summaries).map(run).collect()
 }
@@ -53,21 +53,21 @@ pub(crate) fn jobs(manifests: Vec<String>, summaries: Vec<String>) -> PyResult<T
     }
     let text: StringArray = rows.iter().map(|(_, job, ..)| Some(*job)).collect();
     let number: Int64Array = rows.iter().map(|(.., iteration)| Some(*iteration as i64)).collect();
-    let took: Float64Array =
+    let durations: Float64Array =
         rows.iter().map(|(.., training, iteration)| Some(training.iteration_ns[*iteration])).collect();
-    let of_job = |of: fn(&Training) -> Option<f64>| -> ArrayRef {
+    let job_column = |of: fn(&Training) -> Option<f64>| -> ArrayRef {
         Arc::new(rows.iter().map(|(.., training, _)| of(training)).collect::<Float64Array>())
     };
     columns.extend([
         ("job".to_owned(), Arc::new(text) as ArrayRef),
         ("iteration".to_owned(), Arc::new(number)),
-        ("took_ns".to_owned(), Arc::new(took)),
-        ("took_mean_ns".to_owned(), of_job(|it| it.iteration_mean_ns)),
-        ("compute_mean_ns".to_owned(), of_job(|it| it.compute_ns)),
-        ("exposed_mean_ns".to_owned(), of_job(|it| it.exposed_ns)),
+        ("took_ns".to_owned(), Arc::new(durations)),
+        ("took_mean_ns".to_owned(), job_column(|it| it.iteration_mean_ns)),
+        ("compute_mean_ns".to_owned(), job_column(|it| it.compute_ns)),
+        ("exposed_mean_ns".to_owned(), job_column(|it| it.exposed_ns)),
     ]);
     let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)));
-    batch.map(Tables::held).map_err(|error| PyValueError::new_err(error.to_string()))
+    batch.map(Tables::in_memory).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The first columns of a run's tables. Runs of earlier versions that are alone have none.

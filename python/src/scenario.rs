@@ -51,7 +51,7 @@ pub(crate) fn replacement(key: &str, names: Vec<String>) -> Option<&'static str>
     scenario::replacement(key, &names)
 }
 
-/// The text of the scenario file that a JSON object stands for.
+/// The scenario file, as text, that a JSON object represents.
 #[pyfunction]
 pub(crate) fn toml_of(json: &str) -> PyResult<String> {
     let root =
@@ -62,7 +62,7 @@ pub(crate) fn toml_of(json: &str) -> PyResult<String> {
 /// A range of a scenario's values, such as `100KB..2MB`. Numbers are in base units: ps, bytes, bits a second.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct Ends {
-    ends: scenario::NumberRange,
+    range: scenario::NumberRange,
 }
 
 #[pymethods]
@@ -71,30 +71,30 @@ impl Ends {
     #[new]
     fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
         let read = scenario::argument::range("range", text);
-        read.map(|ends| Self { ends }).map_err(|error| error::of_scenario(py, &error))
+        read.map(|range| Self { range }).map_err(|error| error::of_scenario(py, &error))
     }
 
     /// The lower end.
     #[getter]
     fn low(&self) -> f64 {
-        self.ends.low()
+        self.range.low()
     }
 
     /// The upper end.
     #[getter]
     fn high(&self) -> f64 {
-        self.ends.high()
+        self.range.high()
     }
 
     /// Returns whether only whole numbers lie between the ends.
     #[getter]
     fn is_whole(&self) -> bool {
-        self.ends.is_whole()
+        self.range.is_whole()
     }
 
     /// The value of a scenario nearest to a number, as JSON.
     fn value(&self, number: f64) -> String {
-        self.ends.value(number).to_string()
+        self.range.value(number).to_string()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tables of results as streams of Arrow's record batches (the `PyCapsule` interface), read from Parquet as they are asked for.
+//! Tables of results as streams of Arrow's record batches (the `PyCapsule` interface), read from Parquet on demand.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -31,7 +31,7 @@ const CLASS: &str = "class";
 /// Rows of a batch. The last one of a table may have fewer, and none has twice as many.
 const BATCH_ROWS: usize = 1 << 16;
 /// Batches that a thread decodes ahead of the reader.
-const AHEAD: usize = 2;
+const QUEUE_BATCHES: usize = 2;
 /// The most threads that decode a table.
 const MAX_THREADS: usize = 8;
 
@@ -43,21 +43,21 @@ pub(crate) struct Tables {
     all: SchemaRef,
     /// Set if each table has all of them.
     alike: bool,
-    /// Columns that are read, in the order asked for.
-    chosen: SchemaRef,
+    /// Columns that are read, in the requested order.
+    selected: SchemaRef,
     /// Names of the runs with rows to read, in their order; none for all rows as they are.
     runs: Option<Vec<String>>,
     /// The class of the flows that are read; none for all.
     class: Option<String>,
 }
 
-/// The place of the rows.
+/// The location of the rows.
 #[derive(Clone)]
 enum Source {
     /// Parquet files.
     Files(Arc<[PathBuf]>),
     /// Memory.
-    Held(RecordBatch),
+    Memory(RecordBatch),
 }
 
 #[pymethods]
@@ -69,14 +69,14 @@ impl Tables {
         if files.is_empty() {
             return Err(PyValueError::new_err("no table"));
         }
-        let (schema, alike) = py.detach(|| united(&files)).map_err(|error| unreadable(&error))?;
+        let (schema, alike) = py.detach(|| merged_schema(&files)).map_err(|error| read_error(&error))?;
         let source = Source::Files(files.into());
-        Ok(Self { source, all: schema.clone(), alike, chosen: schema, runs, class: None })
+        Ok(Self { source, all: schema.clone(), alike, selected: schema, runs, class: None })
     }
 
     /// The names and types of the columns that are read.
     fn columns(&self) -> Vec<(String, String)> {
-        self.chosen.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string())).collect()
+        self.selected.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string())).collect()
     }
 
     /// Returns true if each table has all columns.
@@ -86,32 +86,32 @@ impl Tables {
 
     /// The same rows with some of the columns, in this order. All of them exist.
     fn select(&self, columns: Vec<String>) -> PyResult<Self> {
-        let fields = columns.iter().map(|name| self.chosen.field_with_name(name).cloned());
-        let fields: Vec<Field> = fields.collect::<Result<_, _>>().map_err(|error| unreadable(&error))?;
-        Ok(Self { chosen: Arc::new(Schema::new(fields)), ..self.same() })
+        let fields = columns.iter().map(|name| self.selected.field_with_name(name).cloned());
+        let fields: Vec<Field> = fields.collect::<Result<_, _>>().map_err(|error| read_error(&error))?;
+        Ok(Self { selected: Arc::new(Schema::new(fields)), ..self.copy() })
     }
 
     /// The same columns with the rows of one class of flows.
     fn of_class(&self, class: String) -> Self {
-        Self { class: Some(class), ..self.same() }
+        Self { class: Some(class), ..self.copy() }
     }
 
     /// The number of rows.
     fn rows(&self, py: Python<'_>) -> PyResult<usize> {
         let count = || match (&self.runs, &self.class, &self.source) {
             (Some(runs), ..) => Ok(runs.len()),
-            (None, None, Source::Held(batch)) => Ok(batch.num_rows()),
+            (None, None, Source::Memory(batch)) => Ok(batch.num_rows()),
             (None, None, Source::Files(files)) => {
-                let rows = |file: &PathBuf| Ok(rows_of(opened(file)?.metadata()));
+                let rows = |file: &PathBuf| Ok(rows_of(open_reader(file)?.metadata()));
                 files.iter().map(rows).sum()
             }
             (None, Some(_), _) => {
                 let class = Arc::new(Schema::new(vec![self.all.field_with_name(CLASS)?.clone()]));
-                let narrow = Self { chosen: class, ..self.same() };
+                let narrow = Self { selected: class, ..self.copy() };
                 narrow.batches()?.map(|batch| batch.map(|batch| batch.num_rows())).sum()
             }
         };
-        py.detach(count).map_err(|error| unreadable(&error))
+        py.detach(count).map_err(|error| read_error(&error))
     }
 
     /// All record batches as an Arrow stream: a capsule called `arrow_array_stream`.
@@ -123,17 +123,17 @@ impl Tables {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // A producer may return the schema that it has instead of the requested one.
         drop(requested_schema);
-        let reader = py.detach(|| self.batches()).map_err(|error| unreadable(&error))?;
+        let reader = py.detach(|| self.batches()).map_err(|error| read_error(&error))?;
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
     }
 }
 
 impl Tables {
     /// A table in memory.
-    pub(crate) fn held(batch: RecordBatch) -> Self {
+    pub(crate) fn in_memory(batch: RecordBatch) -> Self {
         let schema = batch.schema();
-        let source = Source::Held(batch);
-        Self { source, all: schema.clone(), alike: true, chosen: schema, runs: None, class: None }
+        let source = Source::Memory(batch);
+        Self { source, all: schema.clone(), alike: true, selected: schema, runs: None, class: None }
     }
 
     /// A table in the bytes of a Parquet file.
@@ -141,51 +141,51 @@ impl Tables {
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let reader = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, options)?.build()?;
         let schema = reader.schema();
-        Ok(Self::held(concat_batches(&schema, &reader.collect::<Result<Vec<_>, _>>()?)?))
+        Ok(Self::in_memory(concat_batches(&schema, &reader.collect::<Result<Vec<_>, _>>()?)?))
     }
 
-    fn same(&self) -> Self {
-        let Self { source, all, alike, chosen, runs, class } = self;
+    fn copy(&self) -> Self {
+        let Self { source, all, alike, selected, runs, class } = self;
         let (source, runs, class) = (source.clone(), runs.clone(), class.clone());
-        Self { source, all: all.clone(), alike: *alike, chosen: chosen.clone(), runs, class }
+        Self { source, all: all.clone(), alike: *alike, selected: selected.clone(), runs, class }
     }
 
-    /// The rows and columns that were asked for.
+    /// The requested rows and columns.
     fn batches(&self) -> Result<Box<dyn RecordBatchReader + Send>, ArrowError> {
         // Columns that select rows are read, too.
         let by = [self.runs.as_ref().map(|_| RUN), self.class.as_ref().map(|_| CLASS)];
-        let mut fields: Vec<FieldRef> = self.chosen.fields().iter().cloned().collect();
+        let mut fields: Vec<FieldRef> = self.selected.fields().iter().cloned().collect();
         for name in by.into_iter().flatten() {
-            if self.chosen.field_with_name(name).is_err() {
+            if self.selected.field_with_name(name).is_err() {
                 fields.push(Arc::new(self.all.field_with_name(name)?.clone()));
             }
         }
         let read = Arc::new(Schema::new(fields));
         let batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> = match &self.source {
-            Source::Held(batch) => Box::new(std::iter::once(with_columns(batch, &read))),
+            Source::Memory(batch) => Box::new(std::iter::once(with_columns(batch, &read))),
             Source::Files(files) => Box::new(Decoding::new(files, &read)?),
         };
-        let chosen = self.chosen.clone();
+        let selected = self.selected.clone();
         let batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> = match (&self.runs, &self.class)
         {
             (Some(runs), _) => Box::new(std::iter::once(of_runs(batches, &read, runs))),
             (None, Some(class)) => {
                 let class = class.clone();
-                Box::new(Joined::new(batches.map(move |batch| of_class(&batch?, &class))))
+                Box::new(Coalesced::new(batches.map(move |batch| of_class(&batch?, &class))))
             }
-            (None, None) => Box::new(Joined::new(batches)),
+            (None, None) => Box::new(Coalesced::new(batches)),
         };
-        let batches = batches.map(move |batch| with_columns(&batch?, &chosen));
-        Ok(Box::new(RecordBatchIterator::new(batches, self.chosen.clone())))
+        let batches = batches.map(move |batch| with_columns(&batch?, &selected));
+        Ok(Box::new(RecordBatchIterator::new(batches, self.selected.clone())))
     }
 }
 
-fn unreadable(error: &ArrowError) -> PyErr {
+fn read_error(error: &ArrowError) -> PyErr {
     PyOSError::new_err(error.to_string())
 }
 
 /// Opens a file.
-fn opened(file: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, ArrowError> {
+fn open_reader(file: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, ArrowError> {
     let wrong =
         |error: &dyn std::fmt::Display| ArrowError::ExternalError(format!("`{}`: {error}", file.display()).into());
     let opened = File::open(file).map_err(|error| wrong(&error))?;
@@ -200,17 +200,17 @@ fn rows_of(metadata: &ParquetMetaData) -> usize {
 
 /// The columns of all files, in the order in which they first appear, and whether each file has all of them. Those that some
 /// file lacks may be null.
-fn united(files: &[PathBuf]) -> Result<(SchemaRef, bool), ArrowError> {
+fn merged_schema(files: &[PathBuf]) -> Result<(SchemaRef, bool), ArrowError> {
     let mut fields: Vec<Field> = Vec::new();
     let mut counts: Vec<usize> = Vec::new();
     for file in files {
-        for field in opened(file)?.schema().fields() {
-            let Some(place) = fields.iter().position(|known| known.name() == field.name()) else {
+        for field in open_reader(file)?.schema().fields() {
+            let Some(index) = fields.iter().position(|known| known.name() == field.name()) else {
                 fields.push(field.as_ref().clone());
                 counts.push(1);
                 continue;
             };
-            let known = &mut fields[place];
+            let known = &mut fields[index];
             if known.data_type() != field.data_type() {
                 return Err(ArrowError::SchemaError(format!(
                     "`{}`, column `{}`: is of type {}, and of type {} in other tables",
@@ -223,7 +223,7 @@ fn united(files: &[PathBuf]) -> Result<(SchemaRef, bool), ArrowError> {
             if field.is_nullable() {
                 *known = known.clone().with_nullable(true);
             }
-            counts[place] += 1;
+            counts[index] += 1;
         }
     }
     let alike = counts.iter().all(|&count| count == files.len());
@@ -268,27 +268,27 @@ fn of_class(batch: &RecordBatch, class: &str) -> Result<RecordBatch, ArrowError>
 }
 
 /// Batches of at least [`BATCH_ROWS`] rows, but for the last: smaller ones are joined.
-struct Joined<I> {
+struct Coalesced<I> {
     batches: I,
-    waiting: Vec<RecordBatch>,
+    pending: Vec<RecordBatch>,
 }
 
-impl<I> Joined<I> {
+impl<I> Coalesced<I> {
     fn new(batches: I) -> Self {
-        Self { batches, waiting: Vec::new() }
+        Self { batches, pending: Vec::new() }
     }
 
-    fn joined(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
-        let waiting = std::mem::take(&mut self.waiting);
-        match &waiting[..] {
+    fn coalesce(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
+        let pending = std::mem::take(&mut self.pending);
+        match &pending[..] {
             [] => None,
             [alone] => Some(Ok(alone.clone())),
-            [first, ..] => Some(concat_batches(&first.schema(), &waiting)),
+            [first, ..] => Some(concat_batches(&first.schema(), &pending)),
         }
     }
 }
 
-impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> Iterator for Joined<I> {
+impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> Iterator for Coalesced<I> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -299,7 +299,7 @@ impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> Iterator for Joined<I>
                 Ok(batch) => {
                     rows += batch.num_rows();
                     if batch.num_rows() > 0 {
-                        self.waiting.push(batch);
+                        self.pending.push(batch);
                     }
                 }
             }
@@ -307,7 +307,7 @@ impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> Iterator for Joined<I>
                 break;
             }
         }
-        self.joined()
+        self.coalesce()
     }
 }
 
@@ -328,12 +328,12 @@ struct Task {
 
 impl Task {
     fn reader(&self) -> Result<ParquetRecordBatchReader, ArrowError> {
-        let builder = opened(&self.file)?;
-        // By their places: `ProjectionMask::columns` takes a dot in a name for the boundary of a nested one.
+        let builder = open_reader(&self.file)?;
+        // By their indices: `ProjectionMask::columns` takes a dot in a name for the boundary of a nested one.
         let leaves = builder.parquet_schema().columns().iter().zip(0..);
         let leaves: Vec<usize> = leaves
             .filter(|(leaf, _)| self.columns.iter().any(|name| name == leaf.name()))
-            .map(|(_, place)| place)
+            .map(|(_, index)| index)
             .collect();
         let mask = ProjectionMask::leaves(builder.parquet_schema(), leaves);
         Ok(builder.with_projection(mask).with_batch_size(BATCH_ROWS).build()?)
@@ -369,25 +369,25 @@ impl Decoding {
     fn new(files: &[PathBuf], schema: &SchemaRef) -> Result<Self, ArrowError> {
         let threads = available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         let mut tasks: Vec<Vec<Task>> = (0..threads).map(|_| Vec::new()).collect();
-        let mut places = VecDeque::new();
+        let mut threads_by_file = VecDeque::new();
         for (number, file) in files.iter().enumerate() {
             let all = || schema.fields().iter().map(|field| field.name().clone()).collect();
-            let parts = if files.len() < threads { parts(file, schema, threads)? } else { vec![all()] };
+            let groups = if files.len() < threads { column_groups(file, schema, threads)? } else { vec![all()] };
             // A file in one part is of one thread; one in several parts has a part for each of the first threads.
             let first = if files.len() < threads { 0 } else { number % threads };
-            places.push_back((first..first + parts.len()).collect());
-            for (columns, tasks) in parts.into_iter().zip(&mut tasks[first..]) {
+            threads_by_file.push_back((first..first + groups.len()).collect());
+            for (columns, tasks) in groups.into_iter().zip(&mut tasks[first..]) {
                 tasks.push(Task { file: file.clone(), columns });
             }
         }
         let used = tasks.iter().rposition(|tasks| !tasks.is_empty()).map_or(0, |last| last + 1);
         tasks.truncate(used);
         let start = |tasks: Vec<Task>| {
-            let (sender, receiver) = sync_channel(AHEAD);
+            let (sender, receiver) = sync_channel(QUEUE_BATCHES);
             spawn(move || tasks.iter().all(|task| task.send(&sender)));
             receiver
         };
-        Ok(Self { schema: schema.clone(), receivers: tasks.into_iter().map(start).collect(), files: places })
+        Ok(Self { schema: schema.clone(), receivers: tasks.into_iter().map(start).collect(), files: threads_by_file })
     }
 
     /// The next batch of a file from all threads that decode it; none at its end.
@@ -440,8 +440,8 @@ impl Iterator for Decoding {
 }
 
 /// Divides the columns of a file into as many parts of about equal work, or fewer. A small file is one part.
-fn parts(file: &Path, schema: &SchemaRef, count: usize) -> Result<Vec<Vec<String>>, ArrowError> {
-    let builder = opened(file)?;
+fn column_groups(file: &Path, schema: &SchemaRef, count: usize) -> Result<Vec<Vec<String>>, ArrowError> {
+    let builder = open_reader(file)?;
     let metadata = builder.metadata();
     let rows = rows_of(metadata) as u64;
     let mut work: BTreeMap<&str, u64> = BTreeMap::new();
@@ -463,8 +463,8 @@ fn parts(file: &Path, schema: &SchemaRef, count: usize) -> Result<Vec<Vec<String
     columns.sort_by_key(|&(_, work)| std::cmp::Reverse(work));
     let mut parts = vec![(0, Vec::new()); count];
     for (name, work) in columns {
-        let least = parts.iter_mut().min_by_key(|(sum, _)| *sum);
-        if let Some((sum, part)) = least {
+        let smallest = parts.iter_mut().min_by_key(|(sum, _)| *sum);
+        if let Some((sum, part)) = smallest {
             *sum += work;
             part.push(name.to_owned());
         }

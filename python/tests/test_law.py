@@ -605,7 +605,7 @@ def test_a_law_that_was_written_passes_its_replay(tmp_path: Path) -> None:
     assert linted.returncode == 0, linted.stderr
     unfinished = replayed()
     assert unfinished.returncode == 101
-    assert "does_what_the_law_in_python_did ... FAILED" in unfinished.stdout
+    assert "matches_the_python_law ... FAILED" in unfinished.stdout
     assert "what this law permits, and what that one did" in unfinished.stdout
     text = code.read_text(encoding="utf-8")
     finished = text.replace("Window::new(path.mss.times(10),", "Window::new(params.size_bytes,")
@@ -613,7 +613,7 @@ def test_a_law_that_was_written_passes_its_replay(tmp_path: Path) -> None:
     code.write_text(finished, encoding="utf-8")
     written = replayed()
     assert written.returncode == 0, written.stdout + written.stderr
-    assert "does_what_the_law_in_python_did ... ok" in written.stdout
+    assert "matches_the_python_law ... ok" in written.stdout
 
 
 def test_how_slow_it_is_is_said() -> None:

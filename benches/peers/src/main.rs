@@ -1,10 +1,10 @@
 //! Payload for each second of processor time, both ends together, encrypted, over this machine's loopback: ours, quinn's and
-//! s2n-quic's, in turns: `cargo run --release -- [PACKET] [MEBIBYTES] [TURNS]`. Ours also with blocks of 8 data and 2 parity
+//! s2n-quic's, in turns: `cargo run --release -- [PACKET] [MEBIBYTES] [ROUNDS]`. Ours also with blocks of 8 data and 2 parity
 //! packets.
 //!
 //! Also the time that messages take over quinn with BBR on an open, idle connection, from the first write until the peer has
 //! all, for comparison with `narrows perf --messages`: `quinn-listen ADDRESS FILE` writes its certificate to a file and waits
-//! for a caller; `quinn-messages ADDRESS FILE BYTES COUNT` calls it.
+//! for a client; `quinn-messages ADDRESS FILE BYTES COUNT` connects to it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ mod messages;
 /// Address that an endpoint binds to.
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// Bytes of one write.
-const PART: usize = 1 << 20;
+const WRITE_BYTES: usize = 1 << 20;
 
 fn cpu() -> Result<Duration> {
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
@@ -38,7 +38,7 @@ fn main() -> Result<()> {
     let args: Vec<u64> = words.iter().map(|text| text.parse().context(text.clone())).collect::<Result<_>>()?;
     let packet = *args.first().unwrap_or(&1_400) as u16;
     let bytes = args.get(1).unwrap_or(&1_024) << 20;
-    let turns = *args.get(2).unwrap_or(&3);
+    let rounds = *args.get(2).unwrap_or(&3);
     type Transfer = fn(u16, u64) -> Result<()>;
     let peers: [(&str, Transfer); 4] = [
         ("narrows", |packet, bytes| narrows(packet, bytes, "off")),
@@ -47,7 +47,7 @@ fn main() -> Result<()> {
         ("s2n-quic", s2n),
     ];
     let mut best = [0f64; 4];
-    for _ in 0..turns {
+    for _ in 0..rounds {
         for ((name, transfer), best) in peers.iter().zip(&mut best) {
             let (began, used) = (Instant::now(), cpu()?);
             transfer(packet, bytes).with_context(|| format!("{name} failed"))?;
@@ -57,8 +57,8 @@ fn main() -> Result<()> {
             *best = best.max(bits / used);
         }
     }
-    for (name, best_of_peer) in [("quinn", best[2]), ("s2n-quic", best[3])] {
-        let [plain, coded] = [best[0], best[1]].map(|ours| ours / best_of_peer);
+    for (name, peer_best) in [("quinn", best[2]), ("s2n-quic", best[3])] {
+        let [plain, coded] = [best[0], best[1]].map(|ours| ours / peer_best);
         println!("best: narrows is {plain:.2} times {name}, coded {coded:.2} times");
     }
     Ok(())
@@ -78,39 +78,39 @@ fn narrows(packet: u16, bytes: u64, coding: &str) -> Result<()> {
     let trust = proto::identity::Trust::Fingerprint(config.identity.fingerprint());
     let reader = std::thread::spawn(move || {
         wait(async {
-            let connection = listener.accept().await.context("no caller")?.admit()?;
+            let connection = listener.accept().await.context("no client")?.admit()?;
             let mut stream = connection.accept_stream().await?.receive;
-            let (mut part, mut total) = (vec![0; PART], 0);
+            let (mut part, mut total) = (vec![0; WRITE_BYTES], 0);
             loop {
                 let count = stream.read(&mut part).await? as u64;
                 total += count;
                 if count == 0 {
-                    // The caller closes.
+                    // The client closes.
                     connection.closed().await;
                     return Ok::<_, anyhow::Error>(total);
                 }
             }
         })
     });
-    let caller = Endpoint::call_from(ANY, &config)?;
+    let client = Endpoint::client(ANY, &config)?;
     wait(async {
-        let connection = caller.connect(address, trust, None).await?;
+        let connection = client.connect(address, trust, None).await?;
         let mut stream = connection.open_message(bytes).await?;
-        let part = vec![7; PART];
-        for _ in 0..bytes / PART as u64 {
+        let part = vec![7; WRITE_BYTES];
+        for _ in 0..bytes / WRITE_BYTES as u64 {
             stream.write_all(&part).await?;
         }
         stream.delivered().await
     })?;
-    drop(caller);
+    drop(client);
     anyhow::ensure!(reader.join().expect("a thread")? == bytes);
     Ok(())
 }
 
 fn certificate() -> Result<(rustls::pki_types::CertificateDer<'static>, rustls::pki_types::PrivateKeyDer<'static>)> {
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".into()])?;
-    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).map_err(anyhow::Error::msg)?;
-    Ok((made.cert.into(), key))
+    let generated = rcgen::generate_simple_self_signed(vec!["localhost".into()])?;
+    let key = rustls::pki_types::PrivateKeyDer::try_from(generated.signing_key.serialize_der()).map_err(anyhow::Error::msg)?;
+    Ok((generated.cert.into(), key))
 }
 
 fn quinn(packet: u16, bytes: u64) -> Result<()> {
@@ -136,9 +136,9 @@ fn quinn(packet: u16, bytes: u64) -> Result<()> {
     let address = endpoint.local_addr()?;
     let reader = std::thread::spawn(move || {
         listening.block_on(async move {
-            let connection = endpoint.accept().await.context("no caller")?.await?;
+            let connection = endpoint.accept().await.context("no client")?.await?;
             let mut stream = connection.accept_uni().await?;
-            let (mut part, mut total) = (vec![0; PART], 0);
+            let (mut part, mut total) = (vec![0; WRITE_BYTES], 0);
             while let Some(count) = stream.read(&mut part).await? {
                 total += count as u64;
             }
@@ -151,8 +151,8 @@ fn quinn(packet: u16, bytes: u64) -> Result<()> {
         endpoint.set_default_client_config(client);
         let connection = endpoint.connect(address, "localhost")?.await?;
         let mut stream = connection.open_uni().await?;
-        let part = vec![7; PART];
-        for _ in 0..bytes / PART as u64 {
+        let part = vec![7; WRITE_BYTES];
+        for _ in 0..bytes / WRITE_BYTES as u64 {
             stream.write_all(&part).await?;
         }
         stream.finish()?;
@@ -195,7 +195,7 @@ fn s2n(packet: u16, bytes: u64) -> Result<()> {
     let address = server.local_addr()?;
     let reader = std::thread::spawn(move || {
         listening.block_on(async move {
-            let mut connection = server.accept().await.context("no caller")?;
+            let mut connection = server.accept().await.context("no client")?;
             let mut stream = connection.accept_receive_stream().await?.context("no stream")?;
             let mut total = 0;
             while let Some(part) = stream.receive().await? {
@@ -220,8 +220,8 @@ fn s2n(packet: u16, bytes: u64) -> Result<()> {
         let connect = s2n_quic::client::Connect::new(address).with_server_name("localhost");
         let mut connection = client.connect(connect).await?;
         let mut stream = connection.open_send_stream().await?;
-        let part = bytes::Bytes::from(vec![7; PART]);
-        for _ in 0..bytes / PART as u64 {
+        let part = bytes::Bytes::from(vec![7; WRITE_BYTES]);
+        for _ in 0..bytes / WRITE_BYTES as u64 {
             stream.send(part.clone()).await?;
         }
         stream.finish()?;

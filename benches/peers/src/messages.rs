@@ -14,7 +14,7 @@ fn transport() -> Arc<quinn::TransportConfig> {
     Arc::new(transport)
 }
 
-/// Takes one caller's messages.
+/// Receives the messages of one client.
 pub fn listen(address: SocketAddr, file: &str) -> Result<()> {
     let (certificate, key) = super::certificate()?;
     let mut server = quinn::ServerConfig::with_single_cert(vec![certificate.clone()], key)?;
@@ -22,7 +22,7 @@ pub fn listen(address: SocketAddr, file: &str) -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let endpoint = quinn::Endpoint::server(server, address)?;
         std::fs::write(file, certificate)?;
-        let connection = endpoint.accept().await.context("no caller")?.await?;
+        let connection = endpoint.accept().await.context("no client")?.await?;
         while let Ok(mut stream) = connection.accept_uni().await {
             while stream.read_chunk(1 << 20, true).await?.is_some() {}
         }
@@ -44,19 +44,19 @@ pub fn send(address: SocketAddr, file: &str, bytes: usize, count: usize) -> Resu
         let mut endpoint = quinn::Endpoint::client(SocketAddr::new([0, 0, 0, 0].into(), 0))?;
         endpoint.set_default_client_config(client);
         let connection = endpoint.connect(address, "localhost")?.await?;
-        let (data, mut took) = (vec![7; bytes], Vec::new());
+        let (data, mut durations) = (vec![7; bytes], Vec::new());
         for _ in 0..count {
             let began = Instant::now();
             let mut stream = connection.open_uni().await?;
             stream.write_all(&data).await?;
             stream.finish()?;
             stream.stopped().await?;
-            took.push(began.elapsed());
+            durations.push(began.elapsed());
             tokio::time::sleep(connection.rtt() * 4).await;
         }
-        took.sort_unstable();
-        let at = |part: usize| took[(took.len() - 1) * part / 100].as_secs_f64() * 1e3;
-        println!("{count} messages of {bytes} bytes: p50 {:.1} ms, p99 {:.1} ms", at(50), at(99));
+        durations.sort_unstable();
+        let percentile = |percent: usize| durations[(durations.len() - 1) * percent / 100].as_secs_f64() * 1e3;
+        println!("{count} messages of {bytes} bytes: p50 {:.1} ms, p99 {:.1} ms", percentile(50), percentile(99));
         connection.close(0u32.into(), b"");
         endpoint.wait_idle().await;
         Ok(())

@@ -29,13 +29,13 @@ impl CommandFailure {
     }
 
     /// An unknown name, with the known one that was perhaps meant.
-    pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> Self {
-        study::Error::unknown(what, name, known).into()
+    pub(crate) fn unknown(kind: &str, name: &str, known: &[&str]) -> Self {
+        study::Error::unknown(kind, name, known).into()
     }
 
     /// A file that cannot be read or written as the user asked.
-    pub(crate) fn file(what: &str, path: &Path, error: &io::Error) -> Self {
-        Self::Input(format!("error: cannot {what} `{}`: {error}", path.display()))
+    pub(crate) fn file(action: &str, path: &Path, error: &io::Error) -> Self {
+        Self::Input(format!("error: cannot {action} `{}`: {error}", path.display()))
     }
 }
 
@@ -86,7 +86,7 @@ impl From<study::Error> for CommandFailure {
         match error {
             E::Scenario(error) => error.into(),
             E::Results(error) => error.into(),
-            error @ (E::Asked { .. } | E::WouldLose { .. }) => Self::Input(format!("error: {error}")),
+            error @ (E::InvalidRequest { .. } | E::WouldLose { .. }) => Self::Input(format!("error: {error}")),
             E::Broken(broken) => Self::Run(broken.into()),
             error @ (E::Failed { .. } | E::Missing { .. }) => Self::Run(anyhow::anyhow!(error.to_string())),
             E::Host(error) => match error.downcast::<Self>() {
@@ -114,7 +114,7 @@ fn stopped(failure: CommandFailure, finished: usize, of: usize) -> CommandFailur
     match failure {
         failure if finished == 0 => failure,
         CommandFailure::Interrupted(_) => CommandFailure::Interrupted(study::kept(finished, of)),
-        CommandFailure::Input(what) => CommandFailure::Input(format!("{what}\nhelp: {}", study::kept(finished, of))),
+        CommandFailure::Input(text) => CommandFailure::Input(format!("{text}\nhelp: {}", study::kept(finished, of))),
         CommandFailure::Run(error) => {
             CommandFailure::Run(anyhow::anyhow!("{error:#}\nhelp: {}", study::kept(finished, of)))
         }
@@ -126,8 +126,10 @@ fn stopped(failure: CommandFailure, finished: usize, of: usize) -> CommandFailur
 impl From<files::Error> for CommandFailure {
     fn from(error: files::Error) -> Self {
         let help = match &error {
-            files::Error::Held { .. } => "\nhelp: wait until it ends, or name another directory with --out",
-            files::Error::Lost { .. } => "\nhelp: give the same command again with --out and the name that it has now",
+            files::Error::Locked { .. } => "\nhelp: wait until it ends, or name another directory with --out",
+            files::Error::DirectoryLost { .. } => {
+                "\nhelp: give the same command again with --out and the name that it has now"
+            }
             _ => "",
         };
         Self::Input(format!("error: {error}{help}"))
@@ -149,10 +151,10 @@ impl From<emulator::Error> for CommandFailure {
 
 /// Fails with exit code 1 if a run breaks an identity. Called once everything is written and shown, because the run's
 /// warnings include the broken identity.
-pub(crate) fn sound<'a>(runs: impl IntoIterator<Item = &'a results::Summary>) -> Result<(), CommandFailure> {
+pub(crate) fn check_identities<'a>(runs: impl IntoIterator<Item = &'a results::Summary>) -> Result<(), CommandFailure> {
     let broken: Vec<String> = runs
         .into_iter()
-        .flat_map(|run| run.broken_identities().map(|what| format!("{}, seed {}: {what}", run.run, run.seed)))
+        .flat_map(|run| run.broken_identities().map(|identity| format!("{}, seed {}: {identity}", run.run, run.seed)))
         .collect();
     if broken.is_empty() { Ok(()) } else { Err(CommandFailure::Run(anyhow::anyhow!(broken.join("\n")))) }
 }
@@ -182,34 +184,34 @@ fn is_read(written: io::Result<()>) -> Result<bool, CommandFailure> {
 }
 
 /// Prints clap's message: help and the version on standard output, a usage error on standard error.
-pub(crate) fn print_usage(said: &clap::Error) -> Result<(), CommandFailure> {
-    let printed = said.print().and_then(|()| io::stdout().flush());
+pub(crate) fn print_usage(error: &clap::Error) -> Result<(), CommandFailure> {
+    let printed = error.print().and_then(|()| io::stdout().flush());
     // A failure to write standard error cannot be reported anywhere.
-    if said.use_stderr() { Ok(()) } else { is_read(printed).map(drop) }
+    if error.use_stderr() { Ok(()) } else { is_read(printed).map(drop) }
 }
 
 /// Prints a message on standard error. A failure to write is ignored.
-pub(crate) fn tell(text: &str) {
+pub(crate) fn print_stderr(text: &str) {
     let _ = write_text(&mut io::stderr().lock(), text);
 }
 
 /// Prints notes about a lock.
-pub(crate) fn tell_of_lock(directory: &Path, lock: &files::Lock) {
-    lock.notes(directory).iter().for_each(|note| tell(note));
+pub(crate) fn print_lock_notes(directory: &Path, lock: &files::Lock) {
+    lock.notes(directory).iter().for_each(|note| print_stderr(note));
 }
 
 /// Makes a text safe for a terminal, because names in it may be from files: control characters are replaced by their
 /// pictures, except line ends, tabs and the sequences that set colours.
-fn harmless(text: &str) -> Cow<'_, str> {
+fn sanitized(text: &str) -> Cow<'_, str> {
     let is_shown = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_shown) {
         return Cow::Borrowed(text);
     }
-    let mut made = String::with_capacity(text.len());
+    let mut output = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(place) = rest.find(is_shown) {
-        made.push_str(&rest[..place]);
-        rest = &rest[place..];
+    while let Some(index) = rest.find(is_shown) {
+        output.push_str(&rest[..index]);
+        rest = &rest[index..];
         let colour = rest.strip_prefix("\x1b[").and_then(|rest| {
             let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ';'))?;
             rest[end..].starts_with('m').then_some(2 + end + 1)
@@ -217,9 +219,9 @@ fn harmless(text: &str) -> Cow<'_, str> {
         let Some(c) = rest.chars().next() else { break };
         let length = colour.unwrap_or_else(|| c.len_utf8());
         match colour {
-            Some(length) => made.push_str(&rest[..length]),
+            Some(length) => output.push_str(&rest[..length]),
             // Unicode has pictures of the first 32 and of DEL.
-            None => made.push(match u32::from(c) {
+            None => output.push(match u32::from(c) {
                 code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
                 0x7f => '\u{2421}',
                 _ => char::REPLACEMENT_CHARACTER,
@@ -227,12 +229,12 @@ fn harmless(text: &str) -> Cow<'_, str> {
         }
         rest = &rest[length..];
     }
-    made.push_str(rest);
-    Cow::Owned(made)
+    output.push_str(rest);
+    Cow::Owned(output)
 }
 
 fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {
-    out.write_all(harmless(text).as_bytes())?;
+    out.write_all(sanitized(text).as_bytes())?;
     if !text.ends_with('\n') {
         out.write_all(b"\n")?;
     }
@@ -245,11 +247,11 @@ mod tests {
     use results::Summary;
 
     #[test]
-    fn what_a_file_says_does_nothing_to_a_terminal() {
+    fn control_characters_are_replaced() {
         let plain = "a\tb\nc, \u{e9}";
-        assert!(matches!(harmless(plain), Cow::Borrowed(same) if same == plain));
-        assert_eq!(harmless("\x1b[1;31mred\x1b[0m"), "\x1b[1;31mred\x1b[0m");
-        let cleared = harmless("x\x1b[2J\x1b]0;title\x07y\x7f\u{9b}z\r\x1b[");
+        assert!(matches!(sanitized(plain), Cow::Borrowed(same) if same == plain));
+        assert_eq!(sanitized("\x1b[1;31mred\x1b[0m"), "\x1b[1;31mred\x1b[0m");
+        let cleared = sanitized("x\x1b[2J\x1b]0;title\x07y\x7f\u{9b}z\r\x1b[");
         assert_eq!(cleared, "x\u{241b}[2J\u{241b}]0;title\u{2407}y\u{2421}\u{fffd}z\u{240d}\u{241b}[");
     }
 
@@ -281,8 +283,8 @@ mod tests {
             warnings: vec![warning.into()],
             notes: Vec::new(),
         };
-        assert!(sound(&[summary("1 of 2 flows never started")]).is_ok());
-        let failure = sound(&[summary("odd"), summary("broken identity: 1 is 2")]).unwrap_err();
+        assert!(check_identities(&[summary("1 of 2 flows never started")]).is_ok());
+        let failure = check_identities(&[summary("odd"), summary("broken identity: 1 is 2")]).unwrap_err();
         assert_eq!((failure.code(), failure.to_string().as_str()), (1, "error: uno, seed 7: broken identity: 1 is 2"));
     }
 }

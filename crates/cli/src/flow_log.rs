@@ -44,8 +44,8 @@ const TITLE: &str = ", simulated";
 
 /// Returns whether a file begins as such a log does.
 pub(crate) fn is_simulated(head: &[u8]) -> bool {
-    let wanted = format!("{TITLE}\",\"trace\":");
-    head.starts_with(b"\x1e{\"qlog_version\"") && head.windows(wanted.len()).any(|here| here == wanted.as_bytes())
+    let marker = format!("{TITLE}\",\"trace\":");
+    head.starts_with(b"\x1e{\"qlog_version\"") && head.windows(marker.len()).any(|window| window == marker.as_bytes())
 }
 
 /// The sampled flows of a run, in order.
@@ -83,30 +83,30 @@ pub(crate) fn simulated(run: &RunResults, flow: u32) -> Option<Vec<u8>> {
 /// Writes the samples: changes only.
 fn samples(run: &RunResults, flow: &FlowRow, log: &mut RecordBuffer) {
     let law = run.flows.laws.get(flow.law as usize).map_or("", String::as_str);
-    let (mut known, mut counted, mut told) = (MetricsData::default(), (0, 0), Vec::new());
-    for (place, sample) in run.rates.rows.iter().enumerate().filter(|(_, sample)| sample.flow == flow.flow) {
+    let (mut last_metrics, mut last_counts, mut last_values) = (MetricsData::default(), (0, 0), Vec::new());
+    for (index, sample) in run.rates.rows.iter().enumerate().filter(|(_, sample)| sample.flow == flow.flow) {
         let after = Time::from_ns(sample.time_ns).saturating_since(flow.started);
         let metrics = MetricsData {
             smoothed_rtt: Some(ms(Time::from_ns(sample.srtt_ns).since(Time::ZERO))),
             congestion_window: sample.cwnd_bytes,
             ..MetricsData::default()
         };
-        let changed = metrics.since(&known);
+        let changed = metrics.since(&last_metrics);
         if changed != MetricsData::default() {
             log.put(after, "recovery:metrics_updated", &changed);
         }
-        known = metrics;
+        last_metrics = metrics;
         let counts = (sample.sent_bytes, sample.delivered_bytes);
-        if counts != counted {
+        if counts != last_counts {
             log.put(after, "narrows:flow_sampled", Delivered { sent_bytes: counts.0, delivered_bytes: counts.1 });
         }
-        counted = counts;
-        let value = |(name, values): &'_ (String, Vec<Option<i64>>)| Some((name.clone(), (*values.get(place)?)?));
+        last_counts = counts;
+        let value = |(name, values): &'_ (String, Vec<Option<i64>>)| Some((name.clone(), (*values.get(index)?)?));
         let values: Vec<(String, i64)> = run.rates.traces.iter().filter_map(value).collect();
-        if values != told {
+        if values != last_values {
             let values = values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
             log.put(after, "narrows:law_updated", LawData { law, values });
         }
-        told = values;
+        last_values = values;
     }
 }

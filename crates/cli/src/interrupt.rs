@@ -19,7 +19,7 @@ pub(crate) fn listen() {
             }
         };
         if ctrlc::set_handler(handler).is_err() {
-            crate::exit::tell("warning: Ctrl-C ends the program at once, because its handler could not be set");
+            crate::exit::print_stderr("warning: Ctrl-C ends the program at once, because its handler could not be set");
         }
     });
 }

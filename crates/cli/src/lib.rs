@@ -22,26 +22,26 @@ use args::{BenchCommand, Cli, Command, ExportCommand};
 use exit::CommandFailure;
 
 /// The words that start this command again, without arguments.
-static AGAIN: OnceLock<Vec<OsString>> = OnceLock::new();
+static SELF_COMMAND: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Runs a command line, and returns the exit code. Its first word is the command's name. `again` are the words that
+/// Runs a command line, and returns the exit code. Its first word is the command's name. `self_command` are the words that
 /// start this command again in a process of its own.
-pub fn run(words: impl IntoIterator<Item = OsString>, again: Vec<OsString>) -> u8 {
-    let _ = AGAIN.set(again);
+pub fn run(words: impl IntoIterator<Item = OsString>, self_command: Vec<OsString>) -> u8 {
+    let _ = SELF_COMMAND.set(self_command);
     interrupt::report_full_files();
     let words: Vec<OsString> = words.into_iter().collect();
-    let done = match Cli::parse_words(words.clone()) {
+    let result = match Cli::parse_words(words.clone()) {
         Ok(cli) => dispatch(cli.command, words.get(1..).unwrap_or_default()),
-        Err(said) => match exit::print_usage(&said) {
+        Err(error) => match exit::print_usage(&error) {
             // Help was requested and printed, or a usage error was printed.
-            Ok(()) => return u8::try_from(said.exit_code()).unwrap_or(2),
+            Ok(()) => return u8::try_from(error.exit_code()).unwrap_or(2),
             Err(failure) => Err(failure),
         },
     };
-    match done {
+    match result {
         Ok(()) => 0,
         Err(failure) => {
-            exit::tell(&failure.to_string());
+            exit::print_stderr(&failure.to_string());
             failure.code()
         }
     }
@@ -99,8 +99,8 @@ pub fn new_law(name: &str, root: &std::path::Path, draft: &str) -> Result<Vec<St
 }
 
 /// Returns this command again, in a process of its own.
-fn again() -> std::process::Command {
-    let words = AGAIN.get().map_or(&[][..], Vec::as_slice);
+fn self_command() -> std::process::Command {
+    let words = SELF_COMMAND.get().map_or(&[][..], Vec::as_slice);
     let mut command = std::process::Command::new(words.first().map_or("narrows".as_ref(), OsString::as_os_str));
     command.args(words.iter().skip(1));
     command
@@ -137,7 +137,7 @@ fn dispatch(command: Command, words: &[OsString]) -> Result<(), CommandFailure> 
         Command::Proxy(command) => commands::proxy::proxy(command),
         Command::Kernel(command) => commands::kernel::kernel(command),
         Command::Reproduce(args) => commands::reproduce::reproduce(&args),
-        Command::Compare(args) if args.flows => commands::sides::compare(&args),
+        Command::Compare(args) if args.flows => commands::flow_comparison::compare(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Schema => commands::meta::schema(),
         Command::Completions { shell } => commands::meta::completions(shell),

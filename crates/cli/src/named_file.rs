@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use files::{AtomicFile, IntegrityTrailer, SizeLimit};
 use results::store::{REPORT_SEAL, results_around};
 
-use crate::exit::{CommandFailure, tell};
+use crate::exit::{CommandFailure, print_stderr};
 
 /// The kind of file that is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,15 +51,15 @@ pub(crate) enum OutputKind {
 }
 
 /// The largest file that is read to determine which program wrote it.
-const LOOKED_AT: SizeLimit = SizeLimit { what: "a file to be replaced", mib: 1 << 10 };
+const MAX_REPLACED_SIZE: SizeLimit = SizeLimit { kind: "a file to be replaced", mib: 1 << 10 };
 /// Bytes of a capture or a trace that are read to find out its kind.
 const HEAD: u64 = 4 << 10;
 
 impl OutputKind {
     /// The kind, with its article.
-    pub(crate) const fn what(self) -> &'static str {
+    pub(crate) const fn description(self) -> &'static str {
         match self {
-            Self::Report => REPORT_SEAL.what,
+            Self::Report => REPORT_SEAL.kind,
             Self::Tables => "a page that `narrows compare --flows` wrote",
             Self::Scenario => "a scenario that `narrows import` wrote",
             Self::Flows => "a list of flows that `narrows import` wrote",
@@ -78,7 +78,7 @@ impl OutputKind {
     }
 
     /// The last line that identifies it; none for kinds without lines.
-    const fn seal(self) -> Option<IntegrityTrailer> {
+    const fn trailer(self) -> Option<IntegrityTrailer> {
         let (before, after) = match self {
             Self::Report => return Some(REPORT_SEAL),
             Self::Tables => ("<!-- narrows compare, SHA-256 of all above: ", " -->\n"),
@@ -95,44 +95,44 @@ impl OutputKind {
             #[cfg(feature = "bpf")]
             Self::Sources => ("# narrows kernel export, SHA-256 of all above: ", "\n"),
         };
-        Some(IntegrityTrailer { what: self.what(), before, after })
+        Some(IntegrityTrailer { kind: self.description(), before, after })
     }
 
     /// Returns the text with the last line that identifies it.
     pub(crate) fn sealed(self, text: String) -> String {
-        match self.seal() {
-            Some(seal) => seal.put_on(text),
+        match self.trailer() {
+            Some(trailer) => trailer.seal(text),
             None => text,
         }
     }
 
     /// Returns the reason why an existing file may not be replaced; none if it may: it is as Narrows wrote it.
     pub(crate) fn refusal(self, path: &Path) -> Result<Option<String>, CommandFailure> {
-        match self.seal() {
-            Some(seal) => Ok(seal.refusal(path)?),
-            None => Ok((!self.is_of_kind(path)?).then(|| format!("it is not {}", self.what()))),
+        match self.trailer() {
+            Some(trailer) => Ok(trailer.refusal(path)?),
+            None => Ok((!self.is_of_kind(path)?).then(|| format!("it is not {}", self.description()))),
         }
     }
 
     /// Returns whether an existing file without lines is empty or of the kind.
     fn is_of_kind(self, path: &Path) -> Result<bool, CommandFailure> {
-        let by_head: Option<fn(&[u8]) -> bool> = match self {
+        let detect: Option<fn(&[u8]) -> bool> = match self {
             Self::Timeline => Some(results::timeline::is_timeline),
             Self::Log => Some(crate::flow_log::is_simulated),
             #[cfg(target_os = "linux")]
             Self::Capture => Some(emulator::is_capture),
             _ => None,
         };
-        if let Some(is_ours) = by_head {
+        if let Some(is_ours) = detect {
             let head = files::head(path, HEAD)?;
             return Ok(head.is_empty() || is_ours(&head));
         }
         #[cfg(feature = "bpf")]
         if self == Self::Object {
-            let bytes = files::read(path, LOOKED_AT)?;
+            let bytes = files::read(path, MAX_REPLACED_SIZE)?;
             return Ok(bytes.is_empty() || kernel::is_object(&bytes));
         }
-        Ok(files::read(path, LOOKED_AT)?.is_empty())
+        Ok(files::read(path, MAX_REPLACED_SIZE)?.is_empty())
     }
 }
 
@@ -159,7 +159,7 @@ impl NamedFile {
         let file = Self { path: path.to_path_buf(), kind, option };
         file.check()?;
         files::writable(path)?;
-        tell_of_leftovers(path);
+        print_leftovers(path);
         Ok(file)
     }
 
@@ -185,11 +185,11 @@ impl NamedFile {
         let Self { path, kind, option } = self;
         outside_of_results(path, option)?;
         // A pipe or a terminal has no content to lose. A path that is no output is refused when it is written.
-        let refusal = if path.metadata().is_ok_and(|there| there.is_file()) { kind.refusal(path)? } else { None };
+        let refusal = if path.metadata().is_ok_and(|metadata| metadata.is_file()) { kind.refusal(path)? } else { None };
         match refusal {
             None => Ok(()),
-            Some(why) => Err(CommandFailure::Input(format!(
-                "error: will not replace `{}`: {why}\nhelp: give {option} another name, or remove that file first",
+            Some(reason) => Err(CommandFailure::Input(format!(
+                "error: will not replace `{}`: {reason}\nhelp: give {option} another name, or remove that file first",
                 path.display()
             ))),
         }
@@ -211,9 +211,9 @@ pub(crate) fn write_into(directory: &Path, files: &[(String, OutputKind, Vec<u8>
 
 /// Prints the half-written files of this name that stopped commands left next to it. A live process's are not among
 /// them.
-pub(crate) fn tell_of_leftovers(path: &Path) {
+pub(crate) fn print_leftovers(path: &Path) {
     for left in files::leftovers(path) {
-        tell(&files::left_by_a_stopped_command(&left));
+        print_stderr(&files::leftover_message(&left));
     }
 }
 
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_known_again_until_it_is_edited() {
+    fn written_files_are_recognized_until_edited() {
         let folder = std::env::temp_dir().join(format!("narrows-named-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("file");
@@ -285,8 +285,8 @@ mod tests {
                 assert_eq!(refusal(kind, edited.as_bytes()).unwrap(), "it was edited after Narrows wrote it");
             }
             for other in [&b"\n"[..], b"one", b"\xff\n\n", b"one\ntwo\n"] {
-                let said = refusal(kind, other).unwrap();
-                assert!(said.starts_with("it is not a ") && said.ends_with("or its last line was removed since"));
+                let refused = refusal(kind, other).unwrap();
+                assert!(refused.starts_with("it is not a ") && refused.ends_with("or its last line was removed since"));
             }
         }
         let other = OutputKind::Scenario.sealed("x\n".to_owned());
@@ -296,11 +296,11 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_path_is_resolved_as_far_as_it_is_there() {
-        let here = fs::canonicalize(".").unwrap();
-        assert_eq!(resolved(Path::new("src")), here.join("src"));
-        assert_eq!(resolved(Path::new("src/../none/x")), here.join("none/x"));
-        assert_eq!(resolved(Path::new("none")), here.join("none"));
+    fn existing_parts_of_a_path_are_resolved() {
+        let current_dir = fs::canonicalize(".").unwrap();
+        assert_eq!(resolved(Path::new("src")), current_dir.join("src"));
+        assert_eq!(resolved(Path::new("src/../none/x")), current_dir.join("none/x"));
+        assert_eq!(resolved(Path::new("none")), current_dir.join("none"));
         assert_eq!(resolved(Path::new("/none/x/y")), Path::new("/none/x/y"));
     }
 }

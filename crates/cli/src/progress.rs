@@ -20,7 +20,7 @@ pub(crate) struct Terminal {
 
 impl SweepObserver for Terminal {
     fn tell(&self, text: &str) {
-        crate::exit::tell(text);
+        crate::exit::print_stderr(text);
     }
 
     fn interrupted(&self) -> bool {
@@ -59,20 +59,20 @@ struct State {
     started: usize,
     finished: usize,
     /// The part, 0 to 1, that is done of each current run, by the run's number.
-    going: BTreeMap<usize, f64>,
+    running: BTreeMap<usize, f64>,
     /// The time of the last plain line.
-    spoke: Duration,
+    last_printed: Duration,
 }
 
 impl State {
     /// Returns the time left, if the other runs take as long as those so far. None until a fiftieth of a run is done.
     fn left(&self, elapsed: Duration) -> Option<Duration> {
-        let done = self.finished as f64 + self.going.values().sum::<f64>();
+        let done = self.finished as f64 + self.running.values().sum::<f64>();
         let all = self.runs.saturating_sub(self.kept) as f64;
         (done > 0.02).then(|| elapsed.mul_f64((all / done - 1.0).max(0.0)))
     }
 
-    /// `own` is left of the run that speaks: all together take no less.
+    /// `own` is the remaining time of the reporting run: the total is at least as long.
     fn left_in_words(&self, elapsed: Duration, own: Duration) -> String {
         self.left(elapsed).map_or_else(String::new, |left| format!(", about {} left in all", words(left.max(own))))
     }
@@ -97,7 +97,8 @@ impl RunsDisplay {
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let runs = names.len();
         let total = terminal.as_ref().filter(|_| runs > 1).map(|terminal| terminal.add(bar(runs as u64)));
-        let state = State { runs, kept, started: kept, finished: 0, going: BTreeMap::new(), spoke: Duration::ZERO };
+        let state =
+            State { runs, kept, started: kept, finished: 0, running: BTreeMap::new(), last_printed: Duration::ZERO };
         Self { terminal, total, quiet, width, state: Mutex::new(state), clock: Stopwatch::start() }
     }
 
@@ -106,7 +107,7 @@ impl RunsDisplay {
         state.started += 1;
         let number = state.started;
         let name = if state.runs > 1 { format!("run {number}/{} {name}", state.runs) } else { name.to_owned() };
-        state.going.insert(number, 0.0);
+        state.running.insert(number, 0.0);
         let digits = if state.runs > 1 { 6 + 2 * state.runs.to_string().len() } else { 0 };
         drop(state);
         let bar = self.terminal.as_ref().map(|terminal| {
@@ -117,7 +118,7 @@ impl RunsDisplay {
             bar.set_prefix(format!("{name:width$}", width = self.width + digits));
             bar
         });
-        RunLine { board: self, bar, name, number, stop, flows, clock: Stopwatch::start() }
+        RunLine { display: self, bar, name, number, stop, flows, clock: Stopwatch::start() }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -148,7 +149,7 @@ impl Drop for RunsDisplay {
 
 /// One run's line.
 struct RunLine<'a> {
-    board: &'a RunsDisplay,
+    display: &'a RunsDisplay,
     bar: Option<ProgressBar>,
     name: String,
     number: usize,
@@ -191,27 +192,31 @@ impl RunLine<'_> {
     }
 
     fn tell(&self, done: f64, text: impl Fn() -> String) {
-        if self.board.quiet {
+        if self.display.quiet {
             return;
         }
-        let now = self.board.clock.elapsed();
+        let now = self.display.clock.elapsed();
         let own = self.left(done).unwrap_or_default();
-        let mut state = self.board.lock();
-        state.going.insert(self.number, done);
+        let mut state = self.display.lock();
+        state.running.insert(self.number, done);
         if let Some(bar) = &self.bar {
-            if let Some(total) = &self.board.total {
-                let over = state.kept + state.finished;
-                total.set_position(over as u64);
-                total.set_message(format!("{over} of {} runs done{}", state.runs, state.left_in_words(now, own)));
+            if let Some(total) = &self.display.total {
+                let completed_runs = state.kept + state.finished;
+                total.set_position(completed_runs as u64);
+                total.set_message(format!(
+                    "{completed_runs} of {} runs done{}",
+                    state.runs,
+                    state.left_in_words(now, own)
+                ));
             }
             drop(state);
             bar.set_position((done * 1000.0) as u64);
             bar.set_message(text());
-        } else if now.saturating_sub(state.spoke) >= PLAIN_EVERY {
-            state.spoke = now;
+        } else if now.saturating_sub(state.last_printed) >= PLAIN_EVERY {
+            state.last_printed = now;
             let left = if state.runs > 1 { state.left_in_words(now, own) } else { String::new() };
             drop(state);
-            crate::exit::tell(&format!("{}: {}{left}", self.name, text()));
+            crate::exit::print_stderr(&format!("{}: {}{left}", self.name, text()));
         }
     }
 
@@ -228,8 +233,8 @@ impl Drop for RunLine<'_> {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-        let mut state = self.board.lock();
-        state.going.remove(&self.number);
+        let mut state = self.display.lock();
+        state.running.remove(&self.number);
         state.finished += 1;
     }
 }
@@ -239,22 +244,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_numbered_and_the_whole_grids_time_is_told() {
+    fn remaining_time_covers_all_runs() {
         let names: Vec<String> = (0..60).map(|run| format!("uno,load=0.{run}")).collect();
-        let board = RunsDisplay::new(&Terminal { quiet: true }, &names, 20);
-        drop(board.begin("kept ones are counted", Time::from_ps(1), 1));
-        let line = board.begin("uno,load=0.4", Time::from_ps(1), 1);
+        let display = RunsDisplay::new(&Terminal { quiet: true }, &names, 20);
+        drop(display.begin("kept ones are counted", Time::from_ps(1), 1));
+        let line = display.begin("uno,load=0.4", Time::from_ps(1), 1);
         assert_eq!(line.name, "run 22/60 uno,load=0.4");
-        let mut state = board.lock();
+        let mut state = display.lock();
         assert_eq!((state.finished, state.left(Duration::from_secs(5))), (1, Some(Duration::from_secs(195))));
         // One and a half of the forty that are to do took 30 s: 38.5 take 770 s.
-        state.going.insert(22, 0.5);
+        state.running.insert(22, 0.5);
         assert_eq!(state.left_in_words(Duration::from_secs(30), Duration::ZERO), ", about 12 min left in all");
         assert_eq!(state.left_in_words(Duration::from_secs(30), Duration::from_hours(2)), ", about 2.0 h left in all");
         drop(state);
-        let alone = RunsDisplay::new(&Terminal { quiet: true }, &names[..1], 0);
-        assert_eq!(alone.begin("uno", Time::from_ps(1), 1).name, "uno");
-        assert_eq!(alone.lock().left(Duration::ZERO), Some(Duration::ZERO));
+        let single = RunsDisplay::new(&Terminal { quiet: true }, &names[..1], 0);
+        assert_eq!(single.begin("uno", Time::from_ps(1), 1).name, "uno");
+        assert_eq!(single.lock().left(Duration::ZERO), Some(Duration::ZERO));
         let new = RunsDisplay::new(&Terminal { quiet: true }, &names, 0);
         assert_eq!((new.lock().left(Duration::from_secs(9)), words(Duration::from_mins(150))), (None, "2.5 h".into()));
     }

@@ -11,10 +11,10 @@ use results::claims::Verdict;
 use results::claims::suspects::TrialOutcome;
 
 use crate::exit::CommandFailure;
-use crate::named_file::tell_of_leftovers;
+use crate::named_file::print_leftovers;
 
 /// A file of a record.
-const FILE: SizeLimit = SizeLimit { what: "a file of recorded results", mib: 64 };
+const FILE: SizeLimit = SizeLimit { kind: "a file of recorded results", mib: 64 };
 
 /// The folder of a paper's record, next to its scenario files.
 const FOLDER: &str = "results";
@@ -86,8 +86,8 @@ pub(crate) type RecordRow = Vec<String>;
 
 /// Returns the value of a row's column; empty if its kind has no such column.
 pub(crate) fn field<'a>(kind: RecordKind, row: &'a [String], column: &str) -> &'a str {
-    let place = kind.columns().iter().position(|&known| known == column);
-    place.and_then(|place| row.get(place)).map_or("", String::as_str)
+    let index = kind.columns().iter().position(|&known| known == column);
+    index.and_then(|index| row.get(index)).map_or("", String::as_str)
 }
 
 /// The record of one figure.
@@ -120,11 +120,11 @@ impl RecordFolder {
     /// # Errors
     /// If a file there is not of its kind or cannot be written, or the figure has the name of a shared file.
     pub(crate) fn check(&self, figure: &str) -> Result<(), CommandFailure> {
-        if let Some(taken) = RecordKind::SHARED.into_iter().find(|kind| kind.stem() == Some(figure)) {
+        if let Some(reserved) = RecordKind::SHARED.into_iter().find(|kind| kind.stem() == Some(figure)) {
             return Err(CommandFailure::Input(format!(
                 "error: --results: a figure `{figure}` would be recorded in `{}`, which has rows of all figures\nhelp: rename \
                  its scenario file; reserved names: {}",
-                self.path(taken, figure).display(),
+                self.path(reserved, figure).display(),
                 RecordKind::SHARED.map(|kind| format!("{}.toml", kind.stem().unwrap_or_default())).join(", ")
             )));
         }
@@ -133,7 +133,7 @@ impl RecordFolder {
             let path = self.path(kind, figure);
             RecordFile::read(&path, kind)?;
             files::writable(&path)?;
-            tell_of_leftovers(&path);
+            print_leftovers(&path);
         }
         Ok(())
     }
@@ -196,26 +196,26 @@ struct RecordFile {
     kind: RecordKind,
     rows: Vec<RecordRow>,
     /// The file that was read: no other one is replaced.
-    of: FileIdentity,
+    identity: FileIdentity,
 }
 
 impl RecordFile {
     /// Reads a file, if it exists.
     fn read(path: &Path, kind: RecordKind) -> Result<Self, CommandFailure> {
-        let of = FileIdentity::of(path);
+        let identity = FileIdentity::of(path);
         let text = match files::text(path, FILE) {
             Err(error) if error.is_missing() => String::new(),
             text => text?,
         };
-        let rows = parsed(&text, kind).map_err(|fault| {
+        let rows = parsed(&text, kind).map_err(|error| {
             CommandFailure::Input(format!(
                 "error: {}:{}: {}\nhelp: correct the file or remove it; `narrows reproduce FIGURE --results DIR` writes it again",
                 path.display(),
-                fault.line,
-                fault.what
+                error.line,
+                error.message
             ))
         })?;
-        Ok(Self { path: path.to_path_buf(), kind, rows, of })
+        Ok(Self { path: path.to_path_buf(), kind, rows, identity })
     }
 
     /// Writes the file in the place of the one that was read. A file without rows is not made.
@@ -225,7 +225,7 @@ impl RecordFile {
         }
         let text = self.text().map_err(anyhow::Error::from)?;
         let write = || {
-            let mut draft = AtomicFile::replacing(&self.path, self.of)?;
+            let mut draft = AtomicFile::replacing(&self.path, self.identity)?;
             draft.write_all(text.as_bytes())?;
             draft.put()
         };
@@ -253,38 +253,38 @@ impl RecordFile {
 
 /// A wrong line of a file.
 #[derive(Debug)]
-struct LineFault {
+struct LineError {
     line: u64,
     /// The value and what is accepted.
-    what: String,
+    message: String,
 }
 
 /// Reads the rows of a file's text; none of an empty file.
-fn parsed(text: &str, kind: RecordKind) -> Result<Vec<RecordRow>, LineFault> {
+fn parsed(text: &str, kind: RecordKind) -> Result<Vec<RecordRow>, LineError> {
     let columns = kind.columns();
     let mut rows = Vec::new();
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
     for (number, record) in reader.records().enumerate() {
-        let record = record.map_err(|error| LineFault {
+        let record = record.map_err(|error| LineError {
             line: error.position().map_or(1, csv::Position::line),
-            what: format!("{error}; expected CSV"),
+            message: format!("{error}; expected CSV"),
         })?;
         let line = record.position().map_or(1, csv::Position::line);
         let row: RecordRow = record.iter().map(str::to_owned).collect();
         if number == 0 {
             if row != columns {
-                let what = format!("found the columns `{}`; expected `{}`", row.join(","), columns.join(","));
-                return Err(LineFault { line, what });
+                let message = format!("found the columns `{}`; expected `{}`", row.join(","), columns.join(","));
+                return Err(LineError { line, message });
             }
             continue;
         }
         if row.len() != columns.len() {
-            let what = format!("found {}; expected {}", study::count(row.len(), "field"), columns.len());
-            return Err(LineFault { line, what });
+            let message = format!("found {}; expected {}", study::count(row.len(), "field"), columns.len());
+            return Err(LineError { line, message });
         }
         for (column, value) in columns.iter().zip(&row) {
             if let Some(expected) = kind.expected(column, value) {
-                return Err(LineFault { line, what: format!("{column} `{value}`; expected {expected}") });
+                return Err(LineError { line, message: format!("{column} `{value}`; expected {expected}") });
             }
         }
         rows.push(row);
@@ -351,26 +351,26 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_named() {
+    fn invalid_lines_are_reported() {
         let head = RecordKind::Claims.columns().join(",");
-        let wrong = |text: &str| {
-            let fault = parsed(text, RecordKind::Claims).unwrap_err();
-            (fault.line, fault.what)
+        let parse_error = |text: &str| {
+            let error = parsed(text, RecordKind::Claims).unwrap_err();
+            (error.line, error.message)
         };
         assert!(parsed("", RecordKind::Claims).unwrap().is_empty());
-        let (line, what) = wrong("figure,id\n");
-        assert!(line == 1 && what.contains("`figure,id`; expected `figure,id,claim,"), "{what}");
+        let (line, message) = parse_error("figure,id\n");
+        assert!(line == 1 && message.contains("`figure,id`; expected `figure,id,claim,"), "{message}");
         assert_eq!(
-            wrong(&format!("{head}\n\nf,i,\"a\nb\",2,1,reproduced,,5\nf,i\n")),
+            parse_error(&format!("{head}\n\nf,i,\"a\nb\",2,1,reproduced,,5\nf,i\n")),
             (5, "found 2 fields; expected 8".into())
         );
-        let (line, what) = wrong(&format!("{head}\nf,i,t,2,1,proved,,5\n"));
+        let (line, message) = parse_error(&format!("{head}\nf,i,t,2,1,proved,,5\n"));
         assert!(
-            line == 2 && what.starts_with("verdict `proved`; expected one of: reproduced, direction only,"),
-            "{what}"
+            line == 2 && message.starts_with("verdict `proved`; expected one of: reproduced, direction only,"),
+            "{message}"
         );
         assert_eq!(
-            wrong(&format!("{head}\nf,i,t,2,1,reproduced,,many\n")),
+            parse_error(&format!("{head}\nf,i,t,2,1,reproduced,,many\n")),
             (2, "seeds `many`; expected a number of seeds".into())
         );
     }

@@ -187,16 +187,16 @@ fn as_csv(sheets: &[&Sheet]) -> Result<String, CommandFailure> {
     let mut heads: Vec<String> = Vec::new();
     let mut lines: Vec<Vec<(usize, String)>> = Vec::new();
     // A second column of one name in a row is called after its number: NAME_2.
-    let mut place = |head: String, line: &[(usize, String)]| {
+    let mut column_index = |head: String, line: &[(usize, String)]| {
         let mut number = 1;
         loop {
             let name = if number == 1 { head.clone() } else { format!("{head}_{number}") };
-            let place = heads.iter().position(|known| *known == name).unwrap_or_else(|| {
+            let column_index = heads.iter().position(|known| *known == name).unwrap_or_else(|| {
                 heads.push(name);
                 heads.len() - 1
             });
-            if line.iter().all(|(taken, _)| *taken != place) {
-                return place;
+            if line.iter().all(|(taken, _)| *taken != column_index) {
+                return column_index;
             }
             number += 1;
         }
@@ -206,14 +206,14 @@ fn as_csv(sheets: &[&Sheet]) -> Result<String, CommandFailure> {
             let columns = std::iter::once(sheet.first).chain(sheet.columns.iter().map(String::as_str));
             let mut line: Vec<(usize, String)> = Vec::new();
             for column in columns {
-                line.push((place(column.replace(' ', "_"), &line), String::new()));
+                line.push((column_index(column.replace(' ', "_"), &line), String::new()));
             }
         }
         for row in &sheet.rows {
             let mut line: Vec<(usize, String)> = Vec::new();
             let mut put = |head: String, value: String| {
-                let place = place(head, &line);
-                line.push((place, value));
+                let column_index = column_index(head, &line);
+                line.push((column_index, value));
             };
             if titled {
                 put("table".to_owned(), sheet.title.clone());
@@ -237,8 +237,8 @@ fn as_csv(sheets: &[&Sheet]) -> Result<String, CommandFailure> {
     write(heads)?;
     for line in lines {
         let mut fields = vec![String::new(); width];
-        for (place, value) in line {
-            fields[place] = value;
+        for (column_index, value) in line {
+            fields[column_index] = value;
         }
         write(fields)?;
     }

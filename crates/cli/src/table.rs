@@ -6,7 +6,7 @@ use comfy_table::{Cell as Drawn, CellAlignment, ColumnConstraint, ContentArrange
 use results::RunResults;
 use results::averages::{FEW_SIGN, explain_few};
 use results::claims::ast::Subject;
-use results::claims::words::{SpreadKey, Stat};
+use results::claims::keywords::{SpreadKey, Stat};
 use results::claims::{DimensionedValue, Expr, Metric, Runs, value};
 use results::explain::FEW;
 use results::pooled::{ConfidenceInterval, Pooled, PooledPoint};
@@ -58,8 +58,8 @@ pub(crate) fn runs(runs: &[RunResults]) -> Sheet {
     let columns = columns(runs);
     let jobs = job_columns(runs);
     // Columns of jobs follow the common columns.
-    let place = columns.iter().position(|(title, _)| *title == OVER_IDEAL).map_or(columns.len(), |place| place + 1);
-    let (columns, rest) = columns.split_at(place);
+    let index = columns.iter().position(|(title, _)| *title == OVER_IDEAL).map_or(columns.len(), |index| index + 1);
+    let (columns, rest) = columns.split_at(index);
     let titles = |columns: &[TableColumn]| columns.iter().map(|(title, _)| (*title).to_owned()).collect::<Vec<_>>();
     let of_jobs = jobs.iter().map(JobColumn::title);
     let titles: Vec<String> = titles(columns).into_iter().chain(of_jobs).chain(titles(rest)).collect();
@@ -127,7 +127,7 @@ pub(crate) fn note(runs: &[RunResults]) -> &'static str {
 const ESSENTIAL: [&str; 8] =
     ["done", "FCT p99", "FCT mean", "goodput", "collective mean", "request p99", "slowdown p99", "drops"];
 
-/// A table of numbers with a name for each row, at most `width` characters wide. Headings stay whole: first they go
+/// A table of numbers with a name for each row, at most `width` characters wide. Headings are not broken inside words: first they go
 /// over several lines, a word each; then columns are left out, and a line states their number.
 fn numbers(sheet: &Sheet, width: Option<u16>) -> String {
     let Sheet { first, columns: titles, rows, .. } = sheet;
@@ -144,7 +144,7 @@ fn numbers(sheet: &Sheet, width: Option<u16>) -> String {
         width.is_none_or(|width| names + 4 + shown.iter().map(of_column).sum::<usize>() <= width.into())
     };
     if is_fit(names, &all, titles) {
-        return drawn(first, titles, rows, &all, None);
+        return render(first, titles, rows, &all, None);
     }
     let rank = |column: &usize| {
         let essential = ESSENTIAL.iter().position(|title| *title == titles[*column]);
@@ -152,13 +152,13 @@ fn numbers(sheet: &Sheet, width: Option<u16>) -> String {
     };
     let mut shown = all.clone();
     shown.sort_by_key(rank);
-    let most = |names: usize| (1..=shown.len()).rev().find(|&many| is_fit(names, &shown[..many], &stacked));
+    let max_columns = |names: usize| (1..=shown.len()).rev().find(|&many| is_fit(names, &shown[..many], &stacked));
     // If not even one column fits next to the names, the names are broken, not the numbers.
-    let whole = most(names);
-    let many = whole.or_else(|| most(MIN_NAME.into())).unwrap_or(1);
+    let unbroken = max_columns(names);
+    let many = unbroken.or_else(|| max_columns(MIN_NAME.into())).unwrap_or(1);
     shown.truncate(many);
     shown.sort_unstable();
-    let table = drawn(first, &stacked, rows, &shown, width.filter(|_| whole.is_none()));
+    let table = render(first, &stacked, rows, &shown, width.filter(|_| unbroken.is_none()));
     match titles.len().saturating_sub(shown.len()) {
         0 => table,
         left => format!("{table}\n{} hidden, as the terminal is too narrow: --wide shows all", count(left, "column")),
@@ -169,7 +169,7 @@ fn numbers(sheet: &Sheet, width: Option<u16>) -> String {
 const MIN_NAME: u16 = 12;
 
 /// The table of some columns; with a width, names are broken to fit it.
-fn drawn(first: &str, titles: &[String], rows: &[SheetRow], shown: &[usize], width: Option<u16>) -> String {
+fn render(first: &str, titles: &[String], rows: &[SheetRow], shown: &[usize], width: Option<u16>) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
     let heads = shown.iter().map(|&column| titles[column].as_str());
@@ -181,9 +181,9 @@ fn drawn(first: &str, titles: &[String], rows: &[SheetRow], shown: &[usize], wid
     }
     if let Some(width) = width {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-        for (place, column) in table.column_iter_mut().enumerate() {
+        for (index, column) in table.column_iter_mut().enumerate() {
             // A name broken into single letters is unreadable, so below this width the table is wider than the terminal.
-            column.set_constraint(if place == 0 {
+            column.set_constraint(if index == 0 {
                 ColumnConstraint::LowerBoundary(Width::Fixed(MIN_NAME + 2))
             } else {
                 ColumnConstraint::ContentWidth
@@ -201,8 +201,8 @@ pub(crate) fn averages(name: &'static str, tables: &[results::averages::Averages
             let (mean, unit) = cell.of.mean.as_in_tables();
             let margin =
                 cell.of.margin.map(|margin| DimensionedValue { amount: margin, ..cell.of.mean }.as_in_tables().0);
-            let made = SheetCell::new(cell.to_string(), &unit, Some(mean)).with(&joined(&unit, "margin"), margin);
-            if cell.is_of_few { made.with("of_few", Datum::Whole(1)) } else { made }
+            let sheet_cell = SheetCell::new(cell.to_string(), &unit, Some(mean)).with(&joined(&unit, "margin"), margin);
+            if cell.is_of_few { sheet_cell.with("of_few", Datum::Whole(1)) } else { sheet_cell }
         }
     };
     let part = |of: &results::averages::AveragesTable, part: &results::averages::PointAverages| {
@@ -235,9 +235,9 @@ pub(crate) fn pooled(parts: &[PooledPoint]) -> Vec<Sheet> {
         let columns = ["class", "seeds", "flows", "p50", "p99", &over("p50"), &over("p99")].map(str::to_owned).into();
         let row = |row: &Pooled| {
             let few = if row.is_of_few() { FEW_SIGN } else { "" };
-            let ratio = |place: usize| match &row.ratios {
-                Some(ratios) if ratios[place].excludes(1.0) => interval(&ratios[place], " *"),
-                Some(ratios) => interval(&ratios[place], ""),
+            let ratio = |index: usize| match &row.ratios {
+                Some(ratios) if ratios[index].excludes(1.0) => interval(&ratios[index], " *"),
+                Some(ratios) => interval(&ratios[index], ""),
                 None => SheetCell::new("", "", None),
             };
             let [seeds, flows] = [row.seeds, row.flows].map(|count| SheetCell::count(count as u64));
@@ -330,7 +330,7 @@ pub(crate) fn iterations(runs: &[RunResults]) -> Option<Sheet> {
     let row = |(run, job, it): (&RunResults, &str, &summary::Training)| {
         let of_job = Subject::Spread { class: job.to_owned(), key: SpreadKey::Iteration, stat: Stat::P99 };
         let p99 = Expr::Metric(Metric { run: String::new(), subject: of_job });
-        let p99 = value(&p99, &Runs::alone(&run.summary)).ok().map(|it| it.amount);
+        let p99 = value(&p99, &Runs::of_summary(&run.summary)).ok().map(|it| it.amount);
         let count = it.iteration_ns.len() as u64;
         let p99 = of_many(fct(p99), count);
         let [mean, compute, exposed] = [it.iteration_mean_ns, it.compute_ns, it.exposed_ns].map(fct);
@@ -361,7 +361,7 @@ fn columns(runs: &[RunResults]) -> Vec<TableColumn> {
         ("FCT mean", |run| fct(run.summary.flows.all.fct_ns.mean)),
         ("FCT p99", |run| fct_p99(&run.summary.flows.all)),
     ];
-    let mut add = |is_there: bool, more: &[TableColumn]| columns.extend(more.iter().filter(|_| is_there));
+    let mut add = |is_present: bool, more: &[TableColumn]| columns.extend(more.iter().filter(|_| is_present));
     // A single request has no distribution: its time is when its last flow ended.
     add(
         any(|it| it.requests.count > 1),
@@ -561,7 +561,7 @@ mod tests {
     /// The table is at most as wide as the terminal, headings have whole words, and a line states the columns that are
     /// left out.
     #[test]
-    fn narrow_terminals_get_the_essentials() {
+    fn narrow_terminals_show_essential_columns() {
         let titles = ["done", "FCT mean", "FCT p99", "intra mean", "slowdown p99", "drops", "max queue"];
         let titles: Vec<String> = titles.map(str::to_owned).into();
         let cells = ["500/500", "12.34 ms", "123.4 ms", "12.34 ms", "12.00", "1234", "1.0 MB"].map(str::to_owned);

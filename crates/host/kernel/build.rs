@@ -1,7 +1,7 @@
 //! Builds each law for the kernel, where the feature `bpf` is on: the Rust law for the BPF machine as assembly,
-//! assembled and joined with the C shell by libbpf's linker, one object a law.
+//! assembled and joined with the C adapter by libbpf's linker, one object a law.
 //!
-//! Where `NARROWS_BPF_OBJECTS` names a directory, its objects are taken as they are and nothing is built. They must be
+//! Where `NARROWS_BPF_OBJECTS` names a directory, its objects are used as they are and nothing is built. They must be
 //! of the same sources: the loader and they share the layout of a flow.
 
 use std::hash::{DefaultHasher, Hasher};
@@ -15,7 +15,7 @@ fn main() {
     }
     let mut hash = DefaultHasher::new();
     for input in SOURCES {
-        if let Err(error) = add(&mut hash, Path::new(input)) {
+        if let Err(error) = hash_sources(&mut hash, Path::new(input)) {
             println!("cargo::error={input}: {error}");
         }
     }
@@ -30,19 +30,19 @@ const SOURCES: [&str; 6] = [
     "src/tcp_adapter.rs",
     "bpf/src",
     "bpf/Cargo.toml",
-    "bpf/shell.bpf.c",
+    "bpf/adapter.bpf.c",
     "../../core/laws/src",
     "../../core/units/src",
 ];
 
-fn add(hash: &mut DefaultHasher, path: &Path) -> io::Result<()> {
+fn hash_sources(hash: &mut DefaultHasher, path: &Path) -> io::Result<()> {
     if !path.is_dir() {
         hash.write(&fs::read(path)?);
         return Ok(());
     }
     let mut entries = fs::read_dir(path)?.map(|entry| entry.map(|it| it.path())).collect::<io::Result<Vec<_>>>()?;
     entries.sort();
-    entries.iter().try_for_each(|entry| add(hash, entry))
+    entries.iter().try_for_each(|entry| hash_sources(hash, entry))
 }
 
 #[cfg(feature = "bpf")]
@@ -70,7 +70,7 @@ mod bpf {
     }
     macro_rules! row {
         ($law:ident $module:ident kernel) => {
-            LawRow { name: stringify!($module), ecn: matches!(LawKind::$law.info().marks, EcnSupport::Heard) }
+            LawRow { name: stringify!($module), ecn: matches!(LawKind::$law.info().marks, EcnSupport::Used) }
         };
     }
     laws::laws!(rows);
@@ -81,25 +81,26 @@ mod bpf {
         println!("cargo::rerun-if-env-changed=NARROWS_BPF_OBJECTS");
         let out = PathBuf::from(variable("OUT_DIR"));
         if let Some(prebuilt) = env::var_os("NARROWS_BPF_OBJECTS") {
-            return take(Path::new(&prebuilt), &out, sources);
+            return copy_prebuilt(Path::new(&prebuilt), &out, sources);
         }
         for row in ROWS {
             let object = out.join(format!("{}.bpf.o", row.name));
             let law = assemble(row, &out);
-            let shell = compile_shell(row, &out);
-            link(&object, &[shell, law]);
+            let adapter = compile_adapter(row, &out);
+            link(&object, &[adapter, law]);
         }
     }
 
-    /// Takes objects that `narrows kernel export` wrote.
-    fn take(prebuilt: &Path, out: &Path, sources: u64) {
+    /// Copies objects that `narrows kernel export` wrote.
+    fn copy_prebuilt(prebuilt: &Path, out: &Path, sources: u64) {
         println!("cargo::rerun-if-changed={}", prebuilt.display());
-        let note = prebuilt.join("sources");
-        let theirs = fs::read_to_string(&note).unwrap_or_else(|error| fail(&format!("{}: {error}", note.display())));
-        if theirs.lines().next() != Some(sources.to_string().as_str()) {
+        let sources_file = prebuilt.join("sources");
+        let built_from = fs::read_to_string(&sources_file)
+            .unwrap_or_else(|error| fail(&format!("{}: {error}", sources_file.display())));
+        if built_from.lines().next() != Some(sources.to_string().as_str()) {
             fail(&format!(
-                "{}: these objects were built from other sources; take those of this version",
-                note.display()
+                "{}: these objects were built from other sources; use those of this version",
+                sources_file.display()
             ));
         }
         for row in ROWS {
@@ -123,7 +124,8 @@ mod bpf {
             }
         }
         cargo.env("RUSTC_BOOTSTRAP", "1").env("CARGO_TARGET_DIR", &work);
-        let maps: Vec<_> = shown_paths().iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}")).collect();
+        let maps: Vec<_> =
+            path_prefixes().iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}")).collect();
         cargo.env("CARGO_ENCODED_RUSTFLAGS", maps.join("\x1f"));
         cargo.args(["rustc", "--quiet", "--release", "--locked", "--target", TARGET, "-Zbuild-std=core", "--"]);
         // One function an entry: the kernel wants type information for each function, and the compiler writes it only for
@@ -140,11 +142,11 @@ mod bpf {
         for stale in assemblies(&deps) {
             fs::remove_file(&stale).unwrap_or_else(|error| fail(&format!("{}: {error}", stale.display())));
         }
-        forget(&work);
+        remove_fingerprints(&work);
         run(&mut cargo, "the law is compiled with `-Z build-std=core`, which needs `rustup component add rust-src`");
-        let made = assemblies(&deps);
-        let [source] = made.as_slice() else {
-            fail(&format!("{} assembly files in {}, expected 1", made.len(), deps.display()));
+        let outputs = assemblies(&deps);
+        let [source] = outputs.as_slice() else {
+            fail(&format!("{} assembly files in {}, expected 1", outputs.len(), deps.display()));
         };
         let text = fs::read_to_string(source).unwrap_or_else(|error| fail(&format!("{}: {error}", source.display())));
         let ready = out.join(format!("{}.s", row.name));
@@ -156,7 +158,7 @@ mod bpf {
 
     /// Removes fingerprints: cargo does not run the compiler again for a law that it has compiled before, but the
     /// assembly is needed again.
-    fn forget(work: &Path) {
+    fn remove_fingerprints(work: &Path) {
         let fingerprints = work.join(TARGET).join("release/.fingerprint");
         let Ok(entries) = fs::read_dir(fingerprints) else { return };
         for entry in entries.flatten() {
@@ -209,25 +211,25 @@ mod bpf {
         Some(class | register << 8 | u64::from(constant as u32) << 32)
     }
 
-    fn compile_shell(row: &LawRow, out: &Path) -> PathBuf {
-        let object = out.join(format!("{}.shell.o", row.name));
+    fn compile_adapter(row: &LawRow, out: &Path) -> PathBuf {
+        let object = out.join(format!("{}.adapter.o", row.name));
         let mut clang = clang();
-        clang.args(["-O2", "-g", "-Wall", "-Werror", "-c", "bpf/shell.bpf.c", "-o"]).arg(&object);
+        clang.args(["-O2", "-g", "-Wall", "-Werror", "-c", "bpf/adapter.bpf.c", "-o"]).arg(&object);
         clang.arg(format!("-DNAME={}", row.name)).arg(format!("-DECN={}", u8::from(row.ecn)));
-        for (from, to) in shown_paths() {
+        for (from, to) in path_prefixes() {
             clang.arg(format!("-fdebug-prefix-map={from}={to}"));
         }
         // libbpf-sys provides libbpf's own headers.
         if let Some(include) = env::var_os("DEP_BPF_INCLUDE") {
             clang.arg("-I").arg(include);
         }
-        run(&mut clang, "clang compiles the shell");
+        run(&mut clang, "clang compiles the C adapter");
         object
     }
 
     /// Objects name the sources of their lines, which the verifier shows. They must not name this machine's directories:
     /// builds of the same sources are identical everywhere.
-    fn shown_paths() -> Vec<(String, &'static str)> {
+    fn path_prefixes() -> Vec<(String, &'static str)> {
         let workspace = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../../..");
         let workspace = fs::canonicalize(workspace).unwrap_or_else(|error| fail(&format!("the workspace: {error}")));
         let output = Command::new(variable("RUSTC")).args(["--print", "sysroot"]).output();
@@ -272,8 +274,8 @@ mod bpf {
         env::var(name).unwrap_or_else(|_| fail(&format!("cargo sets no {name}")))
     }
 
-    fn fail(what: &str) -> ! {
-        println!("cargo::error={what}");
+    fn fail(message: &str) -> ! {
+        println!("cargo::error={message}");
         std::process::exit(1)
     }
 }

@@ -11,7 +11,7 @@ pub(crate) const ROOTS: Roots<'static> = Roots {
     record: &["results::summary::make", "results::tables"],
     gates: GATES,
     // Error messages, and the parameters of an external law, which are data.
-    silent: &["thiserror", "serde_json"],
+    ignored_crates: &["thiserror", "serde_json"],
 };
 
 /// Optional code. The function `features_of` in `src/key.rs` determines which of it a run uses.

@@ -12,7 +12,7 @@ use std::{fs, io};
 
 use crate::source::{IdentPath, MacroRow, SourceFile, Visibility};
 
-/// A module by its place in [`ModuleGraph::modules`].
+/// Index of a module in [`ModuleGraph::modules`].
 pub type ModuleId = usize;
 
 /// A module with a file of its own.
@@ -51,7 +51,7 @@ pub struct ModuleGraph {
     macros: BTreeMap<String, Vec<ModuleId>>,
 }
 
-/// Reason for which a workspace has no graph.
+/// Error that prevents building a module graph.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages describe them")]
 pub enum GraphError {
@@ -68,7 +68,7 @@ pub enum GraphError {
 }
 
 /// The macro with one row per law.
-const TABLE: &str = "laws";
+const LAW_TABLE: &str = "laws";
 
 /// The longest path that is followed through imports.
 const MAX_SEGMENTS: usize = 10;
@@ -89,11 +89,11 @@ impl ModuleGraph {
         let mut libraries = Vec::new();
         find_libraries(workspace, &mut libraries)?;
         let mut needed: BTreeSet<String> = BTreeSet::new();
-        let mut todo: Vec<String> = wanted.iter().map(|&name| name.to_owned()).collect();
-        while let Some(name) = todo.pop() {
+        let mut pending: Vec<String> = wanted.iter().map(|&name| name.to_owned()).collect();
+        while let Some(name) = pending.pop() {
             let library = libraries.iter().find(|it| it.name == name).ok_or(GraphError::NoModule { path: name })?;
             if needed.insert(library.name.clone()) {
-                todo.extend(
+                pending.extend(
                     library.dependencies.iter().filter(|name| libraries.iter().any(|it| it.name == **name)).cloned(),
                 );
             }
@@ -131,8 +131,8 @@ impl ModuleGraph {
         dependencies: &Rc<BTreeSet<String>>,
     ) -> Result<ModuleId, GraphError> {
         let text = fs::read_to_string(&file).map_err(|error| GraphError::Io { path: file.clone(), error })?;
-        let source =
-            SourceFile::parse(&text, Some(TABLE)).map_err(|error| GraphError::NotRust { path: file.clone(), error })?;
+        let source = SourceFile::parse(&text, Some(LAW_TABLE))
+            .map_err(|error| GraphError::NotRust { path: file.clone(), error })?;
         let declared = source.children.clone();
         let id = self.modules.len();
         let root = parent.map_or(id, |parent| self.modules[parent].root);
@@ -149,8 +149,8 @@ impl ModuleGraph {
         let own = file.parent().unwrap_or(FilePath::new("")).to_path_buf();
         let folder = if stem == "lib" || stem == "mod" { own } else { own.join(stem) };
         for child in declared {
-            let places = [folder.join(format!("{child}.rs")), folder.join(&child).join("mod.rs")];
-            let Some(found) = places.into_iter().find(|place| place.is_file()) else {
+            let candidates = [folder.join(format!("{child}.rs")), folder.join(&child).join("mod.rs")];
+            let Some(found) = candidates.into_iter().find(|candidate| candidate.is_file()) else {
                 // Only a build script's output may be in another place.
                 return Err(GraphError::NoFile { path: file, child });
             };
@@ -183,7 +183,7 @@ impl ModuleGraph {
         std::iter::successors(Some(id), |&id| self.modules[id].parent).any(|id| id == other)
     }
 
-    /// Notes the modules of the table of laws.
+    /// Records the modules named in the table of laws.
     fn list_rows(&mut self) {
         for id in 0..self.modules.len() {
             let root = self.modules[id].root;
@@ -282,7 +282,7 @@ impl ModuleGraph {
         if let Some(&root) = self.roots.get(first).filter(|_| is_crate) {
             self.descend(root, rest, found, seen);
         }
-        if self.names(from, first) {
+        if self.has_name(from, first) {
             self.descend(from, path, found, seen);
         }
     }
@@ -321,7 +321,7 @@ impl ModuleGraph {
     }
 
     /// Returns true if the module declares or imports the name.
-    fn names(&self, id: ModuleId, name: &String) -> bool {
+    fn has_name(&self, id: ModuleId, name: &String) -> bool {
         let module = &self.modules[id];
         module.children.contains_key(name)
             || module.source.imports.iter().any(|import| import.name == *name || import.name == "*")

@@ -24,14 +24,14 @@ pub struct Gate {
 /// Entry points of the code that decides results.
 #[derive(Clone, Copy, Debug)]
 pub struct Roots<'a> {
-    /// Modules that are called to do a run.
+    /// Modules that execute a run.
     pub engine: &'a [&'a str],
-    /// Modules that are called to record a run that is done.
+    /// Modules that store a finished run.
     pub record: &'a [&'a str],
     /// Features.
     pub gates: &'a [Gate],
     /// External crates that decide nothing during a run.
-    pub silent: &'a [&'a str],
+    pub ignored_crates: &'a [&'a str],
 }
 
 /// A part's version and the code that it covers.
@@ -93,7 +93,8 @@ impl CodeParts {
         }
         let entries: BTreeSet<ModuleId> = gates.iter().flat_map(|(_, entries)| entries).copied().collect();
         let closed: BTreeSet<ModuleId> = laws.union(&entries).copied().collect();
-        let part = |modules: &BTreeSet<ModuleId>, more: &str| part(graph, Some(locked), roots.silent, modules, more);
+        let part =
+            |modules: &BTreeSet<ModuleId>, extra: &str| part(graph, Some(locked), roots.ignored_crates, modules, extra);
         let engine = reach(graph, &ids(roots.engine)?, &closed);
         let of_law = |(module, row): &(ModuleId, crate::source::MacroRow)| {
             Ok::<_, GraphError>((row.module.clone(), part(&reach(graph, &[*module], &closed), &row.code)?))
@@ -114,19 +115,19 @@ impl CodeParts {
                 .map(|(feature, modules)| Ok::<_, GraphError>((feature.clone(), part(modules, "")?)))
                 .collect::<Result<_, _>>()?,
             // Libraries write the files; their contents are decided here.
-            record: crate::parts::part(graph, None, roots.silent, &record, "")?,
+            record: crate::parts::part(graph, None, roots.ignored_crates, &record, "")?,
         })
     }
 }
 
-/// The modules that are reached from some, which count even if they are closed, without entering others that are.
+/// Returns the modules reachable from `from`, without entering closed modules; those of `from` count even if closed.
 fn reach(graph: &ModuleGraph, from: &[ModuleId], closed: &BTreeSet<ModuleId>) -> BTreeSet<ModuleId> {
     let mut reached: BTreeSet<ModuleId> = from.iter().copied().collect();
-    let mut todo: Vec<ModuleId> = from.to_vec();
-    while let Some(id) = todo.pop() {
+    let mut pending: Vec<ModuleId> = from.to_vec();
+    while let Some(id) = pending.pop() {
         for &next in graph.uses[id].iter().filter(|next| !closed.contains(next)) {
             if reached.insert(next) {
-                todo.push(next);
+                pending.push(next);
             }
         }
     }
@@ -136,9 +137,9 @@ fn reach(graph: &ModuleGraph, from: &[ModuleId], closed: &BTreeSet<ModuleId>) ->
 fn part(
     graph: &ModuleGraph,
     locked: Option<&Locked>,
-    silent: &[&str],
+    ignored_crates: &[&str],
     modules: &BTreeSet<ModuleId>,
-    more: &str,
+    extra: &str,
 ) -> Result<CodePart, GraphError> {
     let mut hash = Sha256::new();
     let mut add = |text: &[u8]| {
@@ -147,7 +148,7 @@ fn part(
     };
     let mut paths: Vec<(&str, ModuleId)> = modules.iter().map(|&id| (graph.modules[id].path.as_str(), id)).collect();
     paths.sort_unstable();
-    add(more.as_bytes());
+    add(extra.as_bytes());
     for &(path, id) in &paths {
         let module = &graph.modules[id];
         add(path.as_bytes());
@@ -163,7 +164,7 @@ fn part(
         .iter()
         .flat_map(|&id| &graph.externals[id])
         .map(String::as_str)
-        .filter(|name| !graph.roots.contains_key(*name) && !silent.contains(name))
+        .filter(|name| !graph.roots.contains_key(*name) && !ignored_crates.contains(name))
         .collect();
     let externals = match locked {
         Some(locked) => locked.closure(&named)?,
@@ -207,22 +208,22 @@ impl Locked {
     /// The packages of these crates and all that they depend on, as `name version checksum`.
     fn closure(&self, names: &BTreeSet<&str>) -> Result<Vec<String>, GraphError> {
         let mut found = BTreeSet::new();
-        let mut todo: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut pending: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut seen = BTreeSet::new();
-        while let Some(wanted) = todo.pop() {
+        while let Some(wanted) = pending.pop() {
             if !seen.insert(wanted.clone()) {
                 continue;
             }
             let mut words = wanted.split(' ');
             let (name, version) = (words.next().unwrap_or_default(), words.next());
             let mut is_known = false;
-            for (package, is, dependencies) in &self.packages {
-                let fits = package.replace('-', "_") == name.replace('-', "_")
-                    && version.is_none_or(|version| is.split(' ').next() == Some(version));
-                if fits {
+            for (package, release, dependencies) in &self.packages {
+                let matches_name = package.replace('-', "_") == name.replace('-', "_")
+                    && version.is_none_or(|version| release.split(' ').next() == Some(version));
+                if matches_name {
                     is_known = true;
-                    found.insert(format!("{package} {is}"));
-                    todo.extend(dependencies.iter().cloned());
+                    found.insert(format!("{package} {release}"));
+                    pending.extend(dependencies.iter().cloned());
                 }
             }
             if !is_known {

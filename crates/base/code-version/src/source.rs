@@ -78,13 +78,13 @@ pub struct MacroRow {
     pub code: String,
 }
 
-/// Error of a text without tokens.
+/// Error of a text that is not Rust.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("not Rust: {0}")]
 pub struct NotRust(String);
 
 /// Attributes that decide nothing at run time.
-const SILENT: [&str; 8] = ["doc", "allow", "expect", "warn", "deny", "forbid", "must_use", "rustfmt"];
+const IGNORED_ATTRIBUTES: [&str; 8] = ["doc", "allow", "expect", "warn", "deny", "forbid", "must_use", "rustfmt"];
 
 /// Keywords that begin an item. Items end with a `;` or a brace group.
 const ITEMS: [&str; 14] = [
@@ -112,7 +112,7 @@ impl SourceFile {
     pub fn parse(text: &str, table: Option<&str>) -> Result<Self, NotRust> {
         let stream: TokenStream = text.parse().map_err(|error: proc_macro2::LexError| NotRust(error.to_string()))?;
         let mut source = Self::default();
-        source.module(&counted(stream), table);
+        source.module(&significant_tokens(stream), table);
         let imports: Vec<String> = source
             .imports
             .iter()
@@ -129,17 +129,17 @@ impl SourceFile {
     fn module(&mut self, tokens: &[TokenTree], table: Option<&str>) {
         let mut rest = tokens;
         while !rest.is_empty() {
-            let (item, after) = split_item(rest);
+            let (item, after) = split_first_item(rest);
             rest = after;
             self.item(item, table);
         }
     }
 
     fn item(&mut self, item: &[TokenTree], table: Option<&str>) {
-        let attributes = attributes_of(item);
+        let attributes = attribute_tokens(item);
         let body = &item[attributes..];
         let bare = without_visibility(body);
-        match word(bare.first()).as_deref() {
+        match identifier(bare.first()).as_deref() {
             Some("use") => {
                 let visibility = if bare.len() < body.len() { Visibility::Reexport } else { Visibility::Private };
                 self.imports.extend(imports(&bare[1..], visibility));
@@ -148,7 +148,7 @@ impl SourceFile {
                 return;
             }
             Some("mod") => {
-                let name = word(bare.get(1)).unwrap_or_default();
+                let name = identifier(bare.get(1)).unwrap_or_default();
                 if let Some(TokenTree::Group(group)) = bare.get(2) {
                     // An inline module counts as part of its file.
                     self.count(&item[..item.len() - 1]);
@@ -161,7 +161,7 @@ impl SourceFile {
                 return;
             }
             Some("macro_rules") => {
-                let name = word(bare.get(2)).unwrap_or_default();
+                let name = identifier(bare.get(2)).unwrap_or_default();
                 self.macros.insert(name.clone());
                 if let (true, Some(TokenTree::Group(group))) = (table == Some(&name), bare.last()) {
                     self.rows = rows(group.stream());
@@ -239,7 +239,7 @@ fn included(after: &[TokenTree], name: Option<&String>) -> Option<String> {
 }
 
 /// Returns the tokens without irrelevant attributes and without test-only code.
-fn counted(stream: TokenStream) -> Vec<TokenTree> {
+fn significant_tokens(stream: TokenStream) -> Vec<TokenTree> {
     let all: Vec<TokenTree> = stream.into_iter().collect();
     let mut kept = Vec::with_capacity(all.len());
     let mut rest = all.as_slice();
@@ -251,10 +251,10 @@ fn counted(stream: TokenStream) -> Vec<TokenTree> {
                 while let Some((_, length)) = attribute_at(rest) {
                     rest = &rest[length..];
                 }
-                rest = after_test(rest);
+                rest = skip_item(rest);
                 continue;
             }
-            if !is_silent(&attribute) {
+            if !is_ignored(&attribute) {
                 kept.extend(rest[..length].iter().cloned());
             }
             rest = &rest[length..];
@@ -262,7 +262,7 @@ fn counted(stream: TokenStream) -> Vec<TokenTree> {
         }
         kept.push(match first {
             TokenTree::Group(group) => {
-                let inner = counted(group.stream());
+                let inner = significant_tokens(group.stream());
                 TokenTree::Group(proc_macro2::Group::new(group.delimiter(), inner.into_iter().collect()))
             }
             other => other.clone(),
@@ -286,32 +286,32 @@ fn attribute_at(tokens: &[TokenTree]) -> Option<(Vec<TokenTree>, usize)> {
     }
 }
 
-fn is_silent(attribute: &[TokenTree]) -> bool {
-    let is = |name: &str| word(attribute.first()).as_deref() == Some(name);
-    SILENT.iter().any(|name| is(name)) || (is("cfg_attr") && begins_with_test(attribute.get(1)))
+fn is_ignored(attribute: &[TokenTree]) -> bool {
+    let is = |name: &str| identifier(attribute.first()).as_deref() == Some(name);
+    IGNORED_ATTRIBUTES.iter().any(|name| is(name)) || (is("cfg_attr") && is_test_condition(attribute.get(1)))
 }
 
 /// `cfg(test)` and `cfg(all(test, ...))`.
 fn is_test(attribute: &[TokenTree]) -> bool {
-    word(attribute.first()).as_deref() == Some("test")
-        || (word(attribute.first()).as_deref() == Some("cfg") && begins_with_test(attribute.get(1)))
+    identifier(attribute.first()).as_deref() == Some("test")
+        || (identifier(attribute.first()).as_deref() == Some("cfg") && is_test_condition(attribute.get(1)))
 }
 
-fn begins_with_test(condition: Option<&TokenTree>) -> bool {
+fn is_test_condition(condition: Option<&TokenTree>) -> bool {
     let Some(TokenTree::Group(group)) = condition else { return false };
     let inner: Vec<TokenTree> = group.stream().into_iter().collect();
-    match word(inner.first()).as_deref() {
+    match identifier(inner.first()).as_deref() {
         Some("test") => true,
-        Some("all") => begins_with_test(inner.get(1)),
+        Some("all") => is_test_condition(inner.get(1)),
         _ => false,
     }
 }
 
-/// Tokens behind the item, field, variant, arm or statement at the beginning.
-fn after_test(tokens: &[TokenTree]) -> &[TokenTree] {
-    let is_item = word(without_visibility(tokens).first()).is_some_and(|word| ITEMS.contains(&word.as_str()));
+/// Returns the tokens after the first item, field, variant, arm or statement.
+fn skip_item(tokens: &[TokenTree]) -> &[TokenTree] {
+    let is_item = identifier(without_visibility(tokens).first()).is_some_and(|word| ITEMS.contains(&word.as_str()));
     if is_item {
-        return split_item(tokens).1;
+        return split_first_item(tokens).1;
     }
     let ends = |token: &TokenTree| {
         is_punct(Some(token), ';')
@@ -322,13 +322,13 @@ fn after_test(tokens: &[TokenTree]) -> &[TokenTree] {
 }
 
 /// The first item, with its attributes, and the tokens behind it.
-fn split_item(tokens: &[TokenTree]) -> (&[TokenTree], &[TokenTree]) {
-    let start = attributes_of(tokens);
+fn split_first_item(tokens: &[TokenTree]) -> (&[TokenTree], &[TokenTree]) {
+    let start = attribute_tokens(tokens);
     let bare = without_visibility(&tokens[start..]);
     // A constant's value may have braces; `const fn` is a function.
-    let is_value = match word(bare.first()).as_deref() {
+    let is_value = match identifier(bare.first()).as_deref() {
         Some("use" | "static" | "type") => true,
-        Some("const") => !matches!(word(bare.get(1)).as_deref(), Some("fn" | "unsafe" | "extern" | "async")),
+        Some("const") => !matches!(identifier(bare.get(1)).as_deref(), Some("fn" | "unsafe" | "extern" | "async")),
         _ => false,
     };
     let ends = |token: &TokenTree| match token {
@@ -341,7 +341,7 @@ fn split_item(tokens: &[TokenTree]) -> (&[TokenTree], &[TokenTree]) {
 }
 
 /// The number of tokens of the attributes at the beginning.
-fn attributes_of(tokens: &[TokenTree]) -> usize {
+fn attribute_tokens(tokens: &[TokenTree]) -> usize {
     let mut length = 0;
     while let Some((_, more)) = attribute_at(&tokens[length..]) {
         length += more;
@@ -350,7 +350,7 @@ fn attributes_of(tokens: &[TokenTree]) -> usize {
 }
 
 fn without_visibility(tokens: &[TokenTree]) -> &[TokenTree] {
-    if word(tokens.first()).as_deref() != Some("pub") {
+    if identifier(tokens.first()).as_deref() != Some("pub") {
         return tokens;
     }
     match tokens.get(1) {
@@ -361,12 +361,13 @@ fn without_visibility(tokens: &[TokenTree]) -> &[TokenTree] {
 
 /// The name of an item that is no `impl`, `use`, `mod` or macro definition.
 fn name_of(bare: &[TokenTree]) -> Option<String> {
-    const NAMED: [&str; 8] = ["fn", "struct", "enum", "union", "trait", "type", "static", "const"];
-    const BEFORE: [&str; 5] = ["const", "unsafe", "async", "extern", "mut"];
-    let at = bare.iter().position(|token| word(Some(token)).is_some_and(|it| NAMED.contains(&it.as_str())))?;
+    const ITEM_KEYWORDS: [&str; 8] = ["fn", "struct", "enum", "union", "trait", "type", "static", "const"];
+    const MODIFIERS: [&str; 5] = ["const", "unsafe", "async", "extern", "mut"];
+    let at =
+        bare.iter().position(|token| identifier(Some(token)).is_some_and(|it| ITEM_KEYWORDS.contains(&it.as_str())))?;
     bare[at + 1..].iter().find_map(|token| {
-        let name = word(Some(token))?;
-        (!BEFORE.contains(&name.as_str()) && !NAMED.contains(&name.as_str())).then_some(name)
+        let name = identifier(Some(token))?;
+        (!MODIFIERS.contains(&name.as_str()) && !ITEM_KEYWORDS.contains(&name.as_str())).then_some(name)
     })
 }
 
@@ -377,7 +378,7 @@ fn impl_of(tokens: &[TokenTree]) -> Option<Impl> {
         tokens.iter().position(|it| matches!(it, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace))?;
     let mut header = &tokens[..body];
     if is_punct(header.first(), '<') {
-        header = &header[after_angles(header)..];
+        header = &header[generics_length(header)..];
     }
     let mut depth = 0i32;
     let mut split = None;
@@ -395,9 +396,9 @@ fn impl_of(tokens: &[TokenTree]) -> Option<Impl> {
         }
     }
     let first = |tokens: &[TokenTree]| {
-        let words = ["dyn", "mut", "const"];
+        let keywords = ["dyn", "mut", "const"];
         let is_name = |at: usize| {
-            word(tokens.get(at)).is_some_and(|it| !words.contains(&it.as_str()))
+            identifier(tokens.get(at)).is_some_and(|it| !keywords.contains(&it.as_str()))
                 && !is_punct(tokens.get(at.wrapping_sub(1)), '\'')
         };
         (0..tokens.len()).find(|&at| is_name(at)).map(|at| path_at(&tokens[at..]).0)
@@ -411,7 +412,7 @@ fn impl_of(tokens: &[TokenTree]) -> Option<Impl> {
 }
 
 /// The number of tokens of a list in angle brackets at the beginning.
-fn after_angles(tokens: &[TokenTree]) -> usize {
+fn generics_length(tokens: &[TokenTree]) -> usize {
     let mut depth = 0i32;
     for (at, token) in tokens.iter().enumerate() {
         match token {
@@ -430,10 +431,10 @@ fn after_angles(tokens: &[TokenTree]) -> usize {
 
 /// The path at the beginning of tokens, and its length in tokens.
 fn path_at(tokens: &[TokenTree]) -> (IdentPath, usize) {
-    let mut path: IdentPath = word(tokens.first()).into_iter().collect();
+    let mut path: IdentPath = identifier(tokens.first()).into_iter().collect();
     let mut length = 1;
     while let (true, true, Some(next)) =
-        (is_punct(tokens.get(length), ':'), is_punct(tokens.get(length + 1), ':'), word(tokens.get(length + 2)))
+        (is_punct(tokens.get(length), ':'), is_punct(tokens.get(length + 1), ':'), identifier(tokens.get(length + 2)))
     {
         path.push(next);
         length += 3;
@@ -487,7 +488,7 @@ fn rows(definition: TokenStream) -> Vec<MacroRow> {
         let TokenTree::Group(group) = token else { continue };
         let inner: Vec<TokenTree> = group.stream().into_iter().collect();
         for row in inner.split(|token| is_punct(Some(token), ';')) {
-            let bare = &row[attributes_of(row)..];
+            let bare = &row[attribute_tokens(row)..];
             if let [TokenTree::Ident(item), TokenTree::Ident(within), TokenTree::Ident(module), ..] = bare
                 && within == "in"
             {
@@ -557,7 +558,7 @@ fn is_callee(token: Option<&TokenTree>) -> bool {
     }
 }
 
-fn word(token: Option<&TokenTree>) -> Option<String> {
+fn identifier(token: Option<&TokenTree>) -> Option<String> {
     match token {
         Some(TokenTree::Ident(ident)) => Some(ident.to_string()),
         _ => None,

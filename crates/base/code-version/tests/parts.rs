@@ -9,7 +9,7 @@ const ROOTS: Roots<'static> = Roots {
     engine: &["engine::run"],
     record: &["results::tables"],
     gates: &[Gate { feature: "coding", entries: &["engine::coded"] }],
-    silent: &["thiserror"],
+    ignored_crates: &["thiserror"],
 };
 
 /// A workspace of a test's own, removed when it is dropped.

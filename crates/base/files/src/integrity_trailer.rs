@@ -8,13 +8,13 @@ use crate::Error;
 use crate::read::{SizeLimit, read};
 
 /// The largest file that is read to determine which program wrote it.
-const LOOKED_AT: SizeLimit = SizeLimit { what: "a file to be replaced", mib: 1 << 10 };
+const MAX_REPLACED: SizeLimit = SizeLimit { kind: "a file to be replaced", mib: 1 << 10 };
 
 /// The last line of a kind of text file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IntegrityTrailer {
     /// The kind, with its article and the program that writes it: ``a report that `narrows report` wrote``.
-    pub what: &'static str,
+    pub kind: &'static str,
     /// Text before the hash.
     pub before: &'static str,
     /// Text after the hash, with the line's end.
@@ -23,7 +23,7 @@ pub struct IntegrityTrailer {
 
 impl IntegrityTrailer {
     /// Returns the text with the last line that identifies it.
-    pub fn put_on(&self, mut text: String) -> String {
+    pub fn seal(&self, mut text: String) -> String {
         if !text.ends_with('\n') {
             text.push('\n');
         }
@@ -36,7 +36,7 @@ impl IntegrityTrailer {
     /// # Errors
     /// When it cannot be read.
     pub fn refusal(&self, path: &Path) -> Result<Option<String>, Error> {
-        let bytes = read(path, LOOKED_AT)?;
+        let bytes = read(path, MAX_REPLACED)?;
         if bytes.is_empty() {
             return Ok(None);
         }
@@ -51,7 +51,7 @@ impl IntegrityTrailer {
         Ok(Some(if is_marked {
             "it was edited after Narrows wrote it".to_owned()
         } else {
-            format!("it is not {}, or its last line was removed since", self.what)
+            format!("it is not {}, or its last line was removed since", self.kind)
         }))
     }
 }
@@ -75,17 +75,17 @@ mod tests {
     use crate::testbed::ScratchDir;
 
     #[test]
-    fn what_is_sealed_is_known_again_until_it_is_edited() {
+    fn sealed_files_are_recognised_until_edited() {
         let scratch = ScratchDir::new("seal");
         let path = scratch.path().join("file");
         let refusal = |seal: IntegrityTrailer, bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
             seal.refusal(&path).unwrap()
         };
-        let page = IntegrityTrailer { what: "a page", before: "<!-- all above: ", after: " -->\n" };
-        let list = IntegrityTrailer { what: "a list", before: "# list, all above: ", after: "\n" };
+        let page = IntegrityTrailer { kind: "a page", before: "<!-- all above: ", after: " -->\n" };
+        let list = IntegrityTrailer { kind: "a list", before: "# list, all above: ", after: "\n" };
         for seal in [page, list] {
-            let text = seal.put_on("one\ntwo".to_owned());
+            let text = seal.seal("one\ntwo".to_owned());
             assert!(text.starts_with("one\ntwo\n") && text.lines().count() == 3);
             assert_eq!(refusal(seal, text.as_bytes()), None);
             assert_eq!(refusal(seal, b""), None);
@@ -98,11 +98,11 @@ mod tests {
                 assert_eq!(refusal(seal, edited.as_bytes()).unwrap(), "it was edited after Narrows wrote it");
             }
             for other in [&b"\n"[..], b"one", b"\xff\n\n", b"one\ntwo\n"] {
-                let said = refusal(seal, other).unwrap();
-                assert!(said.starts_with("it is not a ") && said.ends_with("or its last line was removed since"));
+                let reason = refusal(seal, other).unwrap();
+                assert!(reason.starts_with("it is not a ") && reason.ends_with("or its last line was removed since"));
             }
         }
-        assert!(refusal(list, page.put_on("x\n".to_owned()).as_bytes()).unwrap().starts_with("it is not a list"));
+        assert!(refusal(list, page.seal("x\n".to_owned()).as_bytes()).unwrap().starts_with("it is not a list"));
     }
 
     #[test]

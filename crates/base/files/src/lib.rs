@@ -25,7 +25,7 @@ pub use output::check_output;
 pub use read::{SizeLimit, head, read, text};
 pub use text::{BYTE_ORDER_MARK, utf8};
 pub use write::{
-    AtomicFile, FileIdentity, create_new, create_private, is_leftover, left_by_a_stopped_command, leftovers, replace,
+    AtomicFile, FileIdentity, create_new, create_private, is_leftover, leftover_message, leftovers, replace,
     sync_directory, writable,
 };
 
@@ -51,24 +51,24 @@ pub enum Error {
         kind: &'static str,
     },
     /// Larger than its kind may be.
-    #[error("cannot read `{}`: it has {size} bytes; {what} has at most {limit}", path.display())]
+    #[error("cannot read `{}`: it has {size} bytes; {kind} has at most {limit}", path.display())]
     TooLarge {
         /// The path.
         path: PathBuf,
         /// Its size in bytes.
         size: u64,
         /// Its kind, with its article.
-        what: &'static str,
+        kind: &'static str,
         /// The limit, with its unit.
         limit: String,
     },
     /// Not UTF-8.
-    #[error("cannot read `{}`: {why}", path.display())]
+    #[error("cannot read `{}`: {reason}", path.display())]
     NotText {
         /// The path.
         path: PathBuf,
         /// Position of the error, and the probable format of the file.
-        why: String,
+        reason: String,
     },
     /// A file at the path of the lock.
     #[error("`{}` is not a lock that Narrows made; move it away", path.display())]
@@ -78,7 +78,7 @@ pub enum Error {
     },
     /// Another process writes there.
     #[error("`{}` is in use by {holder}", path.display())]
-    Held {
+    Locked {
         /// The directory.
         path: PathBuf,
         /// The process: its number, host and command line.
@@ -87,16 +87,16 @@ pub enum Error {
     /// A lock that is only a file, of a process that has ended or is on another machine: the kernel cannot determine which.
     #[error("`{}` names {holder} as the writer, and the file system cannot determine whether it still runs; remove that \
              file if it has ended", path.display())]
-    Left {
+    StaleFile {
         /// The lock.
         path: PathBuf,
         /// The process: its number, host and command line.
         holder: String,
     },
-    /// The directory that was taken no longer has its name, or its lock is gone.
+    /// The locked directory was moved or replaced, or its lock file was removed.
     #[error("`{}` was moved or replaced, or its lock was removed, while this command was at work: nothing more is \
-             written there, and what was finished is where it was written", path.display())]
-    Lost {
+             written there; finished files stay where they are", path.display())]
+    DirectoryLost {
         /// The directory.
         path: PathBuf,
     },

@@ -19,13 +19,13 @@ use crate::Error;
 pub const LOCK: &str = ".narrows.lock";
 
 /// Prefix of every lock.
-const SAID: &str = "process ";
+const HOLDER_PREFIX: &str = "process ";
 
 /// Suffix after the host in the text of a lock that the kernel does not hold.
-const FILE_ALONE: &str = " (this file alone)";
+const FILE_ONLY_SUFFIX: &str = " (this file alone)";
 
 /// Number of retries, every 5 ms, for a lock with a holder that has not written its name yet.
-const TRIES: u32 = 40;
+const MAX_RETRIES: u32 = 40;
 
 /// A directory locked for writing by this process; released when dropped.
 #[derive(Debug)]
@@ -43,58 +43,60 @@ impl Lock {
     /// # Errors
     /// When another process holds the directory, when its lock is not one of ours, or when the file cannot be made.
     pub fn take(directory: &Path, command: &str) -> Result<Self, Error> {
-        Self::take_by(directory, command, File::try_lock)
+        Self::take_with(directory, command, File::try_lock)
     }
 
-    fn take_by(
+    fn take_with(
         directory: &Path,
         command: &str,
         try_lock: impl Fn(&File) -> Result<(), TryLockError>,
     ) -> Result<Self, Error> {
         let path = directory.join(LOCK);
-        let mut tries = TRIES;
+        let mut retries = MAX_RETRIES;
         loop {
-            let Some((mut file, made)) = open(&path).map_err(Error::io("lock", directory))? else { continue };
+            let Some((mut file, created)) = open(&path).map_err(Error::io("lock", directory))? else { continue };
             // A link or another program's file is not ours to write.
             let metadata = file.metadata().map_err(Error::io("lock", directory))?;
-            let said_before = said(&mut file);
-            if !metadata.is_file() || metadata.nlink() > 1 || !(said_before.is_empty() || said_before.starts_with(SAID))
+            let previous_text = read_holder(&mut file);
+            if !metadata.is_file()
+                || metadata.nlink() > 1
+                || !(previous_text.is_empty() || previous_text.starts_with(HOLDER_PREFIX))
             {
                 return Err(Error::NotOurs { path });
             }
             let (held, by_kernel) = match try_lock(&file) {
-                Ok(()) => (is_file_alone(&said(&mut file)), true),
+                Ok(()) => (is_file_only(&read_holder(&mut file)), true),
                 Err(TryLockError::WouldBlock) => (true, true),
-                Err(TryLockError::Error(error)) if has_no_locks(&error) => (!made, false),
+                Err(TryLockError::Error(error)) if has_no_locks(&error) => (!created, false),
                 Err(TryLockError::Error(error)) => return Err(Error::io("lock", directory)(error)),
             };
             if held {
-                let holder = said(&mut file);
+                let holder = read_holder(&mut file);
                 // The holder has not yet written its name.
-                if holder.is_empty() && tries > 0 {
-                    tries -= 1;
+                if holder.is_empty() && retries > 0 {
+                    retries -= 1;
                     std::thread::sleep(Duration::from_millis(5));
                     continue;
                 }
-                let by_file = !by_kernel || is_file_alone(&holder);
-                if by_file && !is_alive_here(&holder) {
-                    return Err(Error::Left { path, holder });
+                let is_file_lock = !by_kernel || is_file_only(&holder);
+                if is_file_lock && !is_running_locally(&holder) {
+                    return Err(Error::StaleFile { path, holder });
                 }
                 let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
-                return Err(Error::Held { path: directory.to_path_buf(), holder });
+                return Err(Error::Locked { path: directory.to_path_buf(), holder });
             }
             // The holder may have removed the file between our opening and locking it. Then we hold a file without a
             // name.
             if !is_named(&file, &path) {
                 continue;
             }
-            let stale = Some(said(&mut file)).filter(|said| !said.is_empty());
-            // Given back if it cannot be written.
+            let stale = Some(read_holder(&mut file)).filter(|holder| !holder.is_empty());
+            // Dropped, and so released, if the text cannot be written.
             let mut lock = Self { directory: directory.to_path_buf(), path, file, stale, by_kernel };
-            let alone = if by_kernel { "" } else { FILE_ALONE };
-            let me = format!("{SAID}{} on {}{alone}: {command}\n", std::process::id(), host());
-            let write = lock.file.rewind().and_then(|()| lock.file.write_all(me.as_bytes()));
-            write.and_then(|()| lock.file.set_len(me.len() as u64)).map_err(Error::io("lock", directory))?;
+            let suffix = if by_kernel { "" } else { FILE_ONLY_SUFFIX };
+            let own_text = format!("{HOLDER_PREFIX}{} on {}{suffix}: {command}\n", std::process::id(), host());
+            let write = lock.file.rewind().and_then(|()| lock.file.write_all(own_text.as_bytes()));
+            write.and_then(|()| lock.file.set_len(own_text.len() as u64)).map_err(Error::io("lock", directory))?;
             return Ok(lock);
         }
     }
@@ -104,18 +106,22 @@ impl Lock {
     /// # Errors
     /// When the directory was moved or replaced, or the file in it was removed.
     pub fn check(&self) -> Result<(), Error> {
-        if is_named(&self.file, &self.path) { Ok(()) } else { Err(Error::Lost { path: self.directory.clone() }) }
+        if is_named(&self.file, &self.path) {
+            Ok(())
+        } else {
+            Err(Error::DirectoryLost { path: self.directory.clone() })
+        }
     }
 
     /// Returns whether the kernel enforces the lock. If not, only the file does, and it stays after a kill.
-    pub fn is_by_kernel(&self) -> bool {
+    pub fn is_kernel_lock(&self) -> bool {
         self.by_kernel
     }
 
     /// Returns notes for the user, one per line: the former holder, and whether the kernel holds the lock. The
     /// directory is called `shown`.
     pub fn notes(&self, shown: &Path) -> Vec<String> {
-        let unheld = || {
+        let file_only_note = || {
             format!(
                 "`{}` is on a file system without locks: the file `{}` keeps other writers out, and stays if this process is \
                  killed; remove it then",
@@ -123,19 +129,19 @@ impl Lock {
                 shown.join(LOCK).display()
             )
         };
-        let stale = self.stale.as_deref().map(|dead| taken_over(shown, dead));
-        stale.into_iter().chain((!self.by_kernel).then(unheld)).collect()
+        let stale = self.stale.as_deref().map(|holder| taken_over(shown, holder));
+        stale.into_iter().chain((!self.by_kernel).then(file_only_note)).collect()
     }
 
-    /// The process that held the directory and died before it gave it back, if one did.
+    /// The former holder, if it died without releasing the lock.
     pub fn stale(&self) -> Option<&str> {
         self.stale.as_deref()
     }
 }
 
-/// The message for a directory that was taken over from a holder that died.
-pub fn taken_over(directory: &Path, dead: &str) -> String {
-    format!("`{}` was held by {dead}, which has ended: taken over", directory.display())
+/// Returns the message for a directory whose former holder died.
+pub fn taken_over(directory: &Path, holder: &str) -> String {
+    format!("`{}` was held by {holder}, which has ended: taken over", directory.display())
 }
 
 impl Drop for Lock {
@@ -149,7 +155,7 @@ impl Drop for Lock {
     }
 }
 
-/// The lock's file, and whether this call made it. Nothing if its holder removed it meanwhile.
+/// Opens the lock file. Returns it and whether this call created it; none if its holder has just removed it.
 fn open(path: &Path) -> io::Result<Option<(File, bool)>> {
     let mut options = File::options();
     let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
@@ -177,7 +183,7 @@ fn is_named(file: &File, path: &Path) -> bool {
 }
 
 /// The first line of the file, at most 400 bytes; empty if it cannot be read.
-fn said(file: &mut File) -> String {
+fn read_holder(file: &mut File) -> String {
     let mut text = Vec::new();
     let _ = file.rewind().and_then(|()| file.take(400).read_to_end(&mut text));
     String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned()
@@ -188,20 +194,20 @@ fn host() -> String {
 }
 
 /// Returns the process and the host in the text of a lock.
-fn parts(said: &str) -> Option<(&str, &str)> {
-    let (pid, rest) = said.strip_prefix(SAID)?.split_once(" on ")?;
+fn parse_holder(holder: &str) -> Option<(&str, &str)> {
+    let (pid, rest) = holder.strip_prefix(HOLDER_PREFIX)?.split_once(" on ")?;
     Some((pid, rest.split_once(": ")?.0))
 }
 
 /// Returns whether a lock's text states that the kernel does not hold it.
-fn is_file_alone(said: &str) -> bool {
-    parts(said).is_some_and(|(_, host)| host.ends_with(FILE_ALONE))
+fn is_file_only(holder: &str) -> bool {
+    parse_holder(holder).is_some_and(|(_, host)| host.ends_with(FILE_ONLY_SUFFIX))
 }
 
 /// Returns whether the process named in a lock is alive on this machine.
-fn is_alive_here(said: &str) -> bool {
-    parts(said).is_some_and(|(pid, on)| {
-        on.strip_suffix(FILE_ALONE).unwrap_or(on) == host()
+fn is_running_locally(holder: &str) -> bool {
+    parse_holder(holder).is_some_and(|(pid, holder_host)| {
+        holder_host.strip_suffix(FILE_ONLY_SUFFIX).unwrap_or(holder_host) == host()
             && pid.bytes().all(|byte| byte.is_ascii_digit())
             && Path::new("/proc").join(pid).exists()
     })
@@ -213,20 +219,20 @@ mod tests {
     use crate::testbed::ScratchDir;
 
     #[test]
-    fn there_is_one_holder_and_the_next_is_told() {
+    fn second_lock_names_the_holder() {
         let scratch = ScratchDir::new("lock");
         let lock = Lock::take(scratch.path(), "narrows run a.toml").unwrap();
         assert_eq!(lock.stale(), None);
         let error = Lock::take(scratch.path(), "narrows run b.toml").unwrap_err().to_string();
-        let me = format!("is in use by process {} on {}: narrows run a.toml", std::process::id(), host());
-        assert!(error.ends_with(&me), "{error}");
+        let in_use = format!("is in use by process {} on {}: narrows run a.toml", std::process::id(), host());
+        assert!(error.ends_with(&in_use), "{error}");
         drop(lock);
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
         assert!(Lock::take(scratch.path(), "narrows run b.toml").unwrap().stale().is_none());
     }
 
     #[test]
-    fn a_dead_holder_is_taken_over_and_named() {
+    fn stale_lock_is_taken_over_and_reported() {
         let scratch = ScratchDir::new("stale");
         fs::write(scratch.path().join(LOCK), "process 1 on elsewhere: narrows demo\nmore").unwrap();
         let lock = Lock::take(scratch.path(), "x").unwrap();
@@ -234,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_lock_of_ours_is_left_alone() {
+    fn foreign_lock_files_are_not_changed() {
         let scratch = ScratchDir::new("lock-theirs");
         let (lock, notes) = (scratch.path().join(LOCK), scratch.path().join("notes"));
         let refused = || Lock::take(scratch.path(), "x").unwrap_err().to_string();
@@ -252,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_was_moved_or_replaced_is_noticed() {
+    fn moved_or_replaced_directory_is_detected() {
         let scratch = ScratchDir::new("moved");
         let (here, there) = (scratch.path().join("here"), scratch.path().join("there"));
         fs::create_dir(&here).unwrap();
@@ -278,38 +284,40 @@ mod tests {
     }
 
     #[test]
-    fn without_locks_of_the_kernel_making_the_file_is_taking_the_directory() {
+    fn without_kernel_locks_file_creation_is_the_lock() {
         let scratch = ScratchDir::new("no-locks");
-        let lock = Lock::take_by(scratch.path(), "narrows run", unsupported).unwrap();
-        assert!(!lock.is_by_kernel() && lock.stale().is_none());
+        let lock = Lock::take_with(scratch.path(), "narrows run", unsupported).unwrap();
+        assert!(!lock.is_kernel_lock() && lock.stale().is_none());
         // A second one, with locks of the kernel or without, reports the first, which is alive.
-        for second in [Lock::take_by(scratch.path(), "x", unsupported), Lock::take(scratch.path(), "x")] {
-            let said = second.unwrap_err().to_string();
-            assert!(said.contains(&format!("is in use by process {} on ", std::process::id())), "{said}");
+        for second in [Lock::take_with(scratch.path(), "x", unsupported), Lock::take(scratch.path(), "x")] {
+            let message = second.unwrap_err().to_string();
+            assert!(message.contains(&format!("is in use by process {} on ", std::process::id())), "{message}");
         }
         drop(lock);
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
         // One that is dead, or of another machine, is not taken over.
         for dead in [format!("process 4194305 on {}", host()), "process 1 on elsewhere".to_owned()] {
-            fs::write(scratch.path().join(LOCK), format!("{dead}{FILE_ALONE}: narrows demo\n")).unwrap();
-            for second in [Lock::take_by(scratch.path(), "x", unsupported), Lock::take(scratch.path(), "x")] {
-                let said = second.unwrap_err().to_string();
-                assert!(said.contains(&dead) && said.contains("remove that file if it has ended"), "{said}");
+            fs::write(scratch.path().join(LOCK), format!("{dead}{FILE_ONLY_SUFFIX}: narrows demo\n")).unwrap();
+            for second in [Lock::take_with(scratch.path(), "x", unsupported), Lock::take(scratch.path(), "x")] {
+                let message = second.unwrap_err().to_string();
+                assert!(message.contains(&dead) && message.contains("remove that file if it has ended"), "{message}");
             }
         }
         // Any other failure is an error.
         let io_error = |_: &File| Err(TryLockError::Error(io::Error::from_raw_os_error(nix::errno::Errno::EIO as i32)));
         fs::remove_file(scratch.path().join(LOCK)).unwrap();
-        let said = Lock::take_by(scratch.path(), "x", io_error).unwrap_err().to_string();
-        assert!(said.starts_with("cannot lock `"), "{said}");
+        let message = Lock::take_with(scratch.path(), "x", io_error).unwrap_err().to_string();
+        assert!(message.starts_with("cannot lock `"), "{message}");
     }
 
     #[test]
-    fn the_process_of_a_lock_is_looked_for() {
+    fn lock_holder_is_looked_up_by_pid() {
         let (me, host) = (std::process::id(), host());
-        assert!(is_alive_here(&format!("process {me} on {host}: x")));
-        assert!(is_alive_here(&format!("process {me} on {host}{FILE_ALONE}: x")));
-        assert!(!is_alive_here(&format!("process 4194305 on {host}: x")));
-        assert!(!is_alive_here("process 1 on elsewhere: x") && !is_alive_here("") && !is_alive_here("half"));
+        assert!(is_running_locally(&format!("process {me} on {host}: x")));
+        assert!(is_running_locally(&format!("process {me} on {host}{FILE_ONLY_SUFFIX}: x")));
+        assert!(!is_running_locally(&format!("process 4194305 on {host}: x")));
+        assert!(
+            !is_running_locally("process 1 on elsewhere: x") && !is_running_locally("") && !is_running_locally("half")
+        );
     }
 }

@@ -21,24 +21,24 @@ pub(crate) enum Output {
 }
 
 /// Devices that discard everything that is written to them.
-const KEEP_NOTHING: [&str; 2] = ["/dev/null", "/dev/full"];
+const NULL_DEVICES: [&str; 2] = ["/dev/null", "/dev/full"];
 /// Terminal of this process, and console of the machine.
 const OWN_TERMINALS: [&str; 2] = ["/dev/tty", "/dev/console"];
 
 /// Returns whether a device has a number of Linux's consoles, serial lines or pseudo-terminals (Documentation/admin-guide/devices.txt).
 /// Opening a device to ask would not do: some act on it, as a watchdog does.
 #[cfg(target_os = "linux")]
-fn is_terminal_by_number(metadata: &Metadata) -> bool {
+fn is_terminal_device(metadata: &Metadata) -> bool {
     matches!(nix::sys::stat::major(metadata.rdev()), 4 | 136..=143)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_terminal_by_number(_: &Metadata) -> bool {
+fn is_terminal_device(_: &Metadata) -> bool {
     false
 }
 
 /// Returns whether a character device is one of those at these paths.
-fn is_one_of(metadata: &Metadata, paths: &[&str]) -> bool {
+fn is_device_at(metadata: &Metadata, paths: &[&str]) -> bool {
     paths.iter().any(|path| {
         Path::new(path)
             .metadata()
@@ -54,7 +54,9 @@ impl Output {
     pub(crate) fn new(metadata: &Metadata) -> io::Result<Self> {
         let kind = metadata.file_type();
         let is_sink = || {
-            is_one_of(metadata, &KEEP_NOTHING) || is_one_of(metadata, &OWN_TERMINALS) || is_terminal_by_number(metadata)
+            is_device_at(metadata, &NULL_DEVICES)
+                || is_device_at(metadata, &OWN_TERMINALS)
+                || is_terminal_device(metadata)
         };
         match not_regular(kind) {
             None => Ok(Self::File),
@@ -92,13 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn files_pipes_terminals_and_devices_that_keep_nothing_are_outputs() {
+    fn files_pipes_terminals_and_null_devices_are_outputs() {
         let scratch = ScratchDir::new("outputs");
         let (file, pipe) = (scratch.path().join("file"), scratch.path().join("pipe"));
         std::fs::write(&file, "").unwrap();
         nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
         assert_eq!((of(&file), of(&pipe)), (Ok(Output::File), Ok(Output::Stream)));
-        for device in KEEP_NOTHING.iter().chain(&OWN_TERMINALS).filter(|device| Path::new(device).exists()) {
+        for device in NULL_DEVICES.iter().chain(&OWN_TERMINALS).filter(|device| Path::new(device).exists()) {
             assert_eq!(of(device), Ok(Output::Stream), "{device}");
         }
         check_output(&scratch.path().join("none")).unwrap();
@@ -107,7 +109,7 @@ mod tests {
 
     /// Each is refused by its kind, by whatever writes, and before it is opened.
     #[test]
-    fn devices_that_keep_what_is_written_are_no_outputs() {
+    fn storage_devices_are_not_outputs() {
         let scratch = ScratchDir::new("no-outputs");
         let socket = scratch.path().join("socket");
         let _listener = UnixListener::bind(&socket).unwrap();

@@ -9,8 +9,8 @@ use std::time::Duration;
 /// Deadline of a helper such as `ip`, which takes milliseconds on an idle machine.
 pub const HELPER_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Pause between looks at a program that has closed its output.
-const PAUSE: Duration = Duration::from_millis(1);
+/// Polling interval for a program that has closed its output.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Runs a program with `input` as its standard input, and returns its status and output, like [`Command::output`].
 ///
@@ -29,7 +29,7 @@ pub fn output_within(command: &mut Command, input: &[u8], deadline: Duration) ->
             if !matches!(child.try_wait(), Ok(None)) {
                 break;
             }
-            thread::sleep(PAUSE);
+            thread::sleep(POLL_INTERVAL);
         }
         if error.kind() != io::ErrorKind::TimedOut {
             return error;
@@ -53,9 +53,9 @@ fn collect(child: &mut Child, input: &[u8], deadline: Duration) -> io::Result<Ou
         read(stderr, sender, |output, bytes| output.stderr = bytes);
     }
     let mut output = Output { status: std::process::ExitStatus::default(), stdout: Vec::new(), stderr: Vec::new() };
-    let mut looks = deadline.as_millis() / PAUSE.as_millis();
+    let mut polls_left = deadline.as_millis() / POLL_INTERVAL.as_millis();
     loop {
-        match pipes.recv_timeout(PAUSE) {
+        match pipes.recv_timeout(POLL_INTERVAL) {
             Ok(part) => {
                 part?(&mut output);
                 continue;
@@ -66,14 +66,14 @@ fn collect(child: &mut Child, input: &[u8], deadline: Duration) -> io::Result<Ou
                     output.status = status;
                     return Ok(output);
                 }
-                thread::sleep(PAUSE);
+                thread::sleep(POLL_INTERVAL);
             }
         }
-        looks = looks.checked_sub(1).ok_or(io::ErrorKind::TimedOut)?;
+        polls_left = polls_left.checked_sub(1).ok_or(io::ErrorKind::TimedOut)?;
     }
 }
 
-/// A whole pipe, to be stored in its place.
+/// Stores the complete contents of a pipe in the output.
 type PipeSink = Box<dyn FnOnce(&mut Output) + Send>;
 
 fn read(mut pipe: impl Read + Send + 'static, to: Sender<io::Result<PipeSink>>, store: fn(&mut Output, Vec<u8>)) {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn output_and_status_are_the_program_s() {
+    fn output_and_status_of_helper() {
         let output = output_within(&mut shell("cat; echo two >&2; exit 3"), b"one", HELPER_DEADLINE).unwrap();
         assert_eq!((&output.stdout[..], &output.stderr[..]), (&b"one"[..], &b"two\n"[..]));
         assert_eq!(output.status.code(), Some(3));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn program_that_does_not_end_is_killed_and_named() {
+    fn helper_is_killed_at_its_deadline() {
         for script in ["exec sleep 1000", "exec >&- 2>&-; exec sleep 1000"] {
             let error = output_within(&mut shell(script), &[], Duration::from_millis(100)).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);

@@ -12,7 +12,7 @@ use crate::text::utf8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SizeLimit {
     /// The kind with its article: `a scenario`.
-    pub what: &'static str,
+    pub kind: &'static str,
     /// The most, in MiB.
     pub mib: u64,
 }
@@ -24,32 +24,32 @@ pub struct SizeLimit {
 /// When the file is not regular, is larger than the limit, or cannot be read.
 pub fn read(path: &Path, limit: SizeLimit) -> Result<Vec<u8>, Error> {
     let (file, size) = open(path)?;
-    let most = limit.mib << 20;
+    let max_bytes = limit.mib << 20;
     let too_large = |size| Error::TooLarge {
         path: path.to_path_buf(),
         size,
-        what: limit.what,
+        kind: limit.kind,
         limit: format!("{} MiB", limit.mib),
     };
-    if size > most {
+    if size > max_bytes {
         return Err(too_large(size));
     }
     // The size is only the current one: files grow, and those of /proc have none.
     let mut bytes = Vec::new();
-    take(&file, most + 1, &mut bytes).map_err(Error::io("read", path))?;
-    if bytes.len() as u64 > most {
+    take(&file, max_bytes + 1, &mut bytes).map_err(Error::io("read", path))?;
+    if bytes.len() as u64 > max_bytes {
         return Err(too_large(bytes.len() as u64));
     }
     Ok(bytes)
 }
 
-/// Returns the first bytes of a regular file, at most `most`. They may reveal the file's type.
+/// Returns the first bytes of a regular file, at most `max_bytes`. They may reveal the file's type.
 ///
 /// # Errors
 /// As [`read()`], but a file of any size is accepted.
-pub fn head(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
+pub fn head(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    take(&open(path)?.0, most, &mut bytes).map_err(Error::io("read", path))?;
+    take(&open(path)?.0, max_bytes, &mut bytes).map_err(Error::io("read", path))?;
     Ok(bytes)
 }
 
@@ -65,8 +65,8 @@ fn open(path: &Path) -> Result<(File, u64), Error> {
     }
 }
 
-fn take(file: &File, most: u64, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
-    file.take(most).read_to_end(bytes)
+fn take(file: &File, max_bytes: u64, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
+    file.take(max_bytes).read_to_end(bytes)
 }
 
 /// Reads a file of text in UTF-8, which may begin with a [byte-order mark](crate::BYTE_ORDER_MARK).
@@ -74,7 +74,7 @@ fn take(file: &File, most: u64, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
 /// # Errors
 /// As [`read()`], and when the file is not UTF-8.
 pub fn text(path: &Path, limit: SizeLimit) -> Result<String, Error> {
-    utf8(read(path, limit)?).map_err(|why| Error::NotText { path: path.to_path_buf(), why })
+    utf8(read(path, limit)?).map_err(|reason| Error::NotText { path: path.to_path_buf(), reason })
 }
 
 /// Returns the kind of a file that is not regular, with its article; none for a regular file.
@@ -95,9 +95,9 @@ mod tests {
     use super::*;
     use crate::testbed::ScratchDir;
 
-    const SMALL: SizeLimit = SizeLimit { what: "a test's file", mib: 1 };
+    const SMALL: SizeLimit = SizeLimit { kind: "a test's file", mib: 1 };
 
-    fn said(path: &Path) -> String {
+    fn error_of(path: &Path) -> String {
         text(path, SMALL).unwrap_err().to_string()
     }
 
@@ -108,30 +108,34 @@ mod tests {
         std::fs::write(&path, vec![b'x'; 1 << 20]).unwrap();
         assert_eq!(read(&path, SMALL).unwrap().len(), 1 << 20);
         std::fs::write(&path, vec![b'x'; (1 << 20) + 1]).unwrap();
-        assert!(said(&path).ends_with("it has 1048577 bytes; a test's file has at most 1 MiB"), "{}", said(&path));
+        assert!(
+            error_of(&path).ends_with("it has 1048577 bytes; a test's file has at most 1 MiB"),
+            "{}",
+            error_of(&path)
+        );
         assert_eq!(head(&path, 3).unwrap(), b"xxx");
         // Its stated size is 0.
         assert!(!text(Path::new("/proc/self/status"), SMALL).unwrap().is_empty());
     }
 
     #[test]
-    fn what_does_not_end_is_refused_at_once() {
+    fn unbounded_files_are_immediate_errors() {
         let scratch = ScratchDir::new("read-kinds");
-        assert!(said(scratch.path()).ends_with("it is a directory; expected a regular file"));
+        assert!(error_of(scratch.path()).ends_with("it is a directory; expected a regular file"));
         let fifo = scratch.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
         // The FIFO has no writer, so waiting for it would never end.
-        assert!(said(&fifo).ends_with("it is a pipe; expected a regular file"));
-        assert!(said(Path::new("/dev/zero")).ends_with("it is a character device; expected a regular file"));
-        assert!(said(&scratch.path().join("none")).starts_with("cannot read `"));
+        assert!(error_of(&fifo).ends_with("it is a pipe; expected a regular file"));
+        assert!(error_of(Path::new("/dev/zero")).ends_with("it is a character device; expected a regular file"));
+        assert!(error_of(&scratch.path().join("none")).starts_with("cannot read `"));
     }
 
     #[test]
-    fn what_is_no_text_is_said_with_its_place() {
+    fn invalid_utf8_is_an_error_with_its_position() {
         let scratch = ScratchDir::new("read-text");
         let path = scratch.path().join("latin");
         std::fs::write(&path, b"one\ntwo \xb5s\n").unwrap();
-        let error = said(&path);
+        let error = error_of(&path);
         assert!(error.contains("latin`: it is not UTF-8 text: line 2, byte 5 of the line (offset 8"), "{error}");
         std::fs::write(&path, "\u{b5}s").unwrap();
         assert_eq!(text(&path, SMALL).unwrap(), "\u{b5}s");

@@ -14,7 +14,7 @@ pub fn utf8(bytes: Vec<u8>) -> Result<String, String> {
         let bytes = error.as_bytes();
         let line = bytes[..at].split(|&byte| byte == b'\n').count();
         let line_start = bytes[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |before| before + 1);
-        let seems = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        let hint = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
             "it seems to be text in UTF-16: save it in UTF-8"
         } else if bytes.iter().take(1 << 16).any(|&byte| byte == 0) {
             "it seems to be a binary file"
@@ -22,7 +22,7 @@ pub fn utf8(bytes: Vec<u8>) -> Result<String, String> {
             "if it is text in Latin-1, save it in UTF-8"
         };
         format!(
-            "it is not UTF-8 text: line {line}, byte {} of the line (offset {at} in the file) is 0x{:02x}; {seems}",
+            "it is not UTF-8 text: line {line}, byte {} of the line (offset {at} in the file) is 0x{:02x}; {hint}",
             at - line_start + 1,
             bytes[at],
         )
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_text_is_said_with_its_place() {
+    fn invalid_utf8_is_an_error_with_its_position() {
         assert_eq!(utf8("\u{feff}a \u{3bc}s".into()).unwrap(), "\u{feff}a \u{3bc}s");
         let latin = utf8(b"one\n# caf\xe9\n".to_vec()).unwrap_err();
         assert!(latin.contains("line 2, byte 6 of the line (offset 9 in the file) is 0xe9"), "{latin}");

@@ -1,4 +1,4 @@
-//! Atomic writes: a reader sees the old file or the new one, whole, whatever ends the writer.
+//! Atomic writes: a reader sees the complete old file or the complete new one, even if the writer is killed.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
     let written = || {
         let mut draft = AtomicFile::new(path)?;
         draft.write_all(text.as_bytes())?;
-        draft.put_over(Placement::Replace)
+        draft.move_into_place(Placement::Replace)
     };
     written().map_err(Error::io("write", path))
 }
@@ -29,13 +29,13 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
 /// # Errors
 /// When it could not.
 pub fn writable(path: &Path) -> Result<(), Error> {
-    let tried = match path.metadata().map(|metadata| Output::new(&metadata)) {
+    let result = match path.metadata().map(|metadata| Output::new(&metadata)) {
         // Opening a pipe would end the reader's input.
         Ok(Ok(Output::Stream)) => Ok(()),
         Ok(Err(error)) => Err(error),
         Ok(Ok(Output::File)) | Err(_) => AtomicFile::new(path).map(drop),
     };
-    tried.map_err(Error::io("write", path))
+    result.map_err(Error::io("write", path))
 }
 
 /// Creates a file, writes it and waits until it is on the disk.
@@ -50,13 +50,13 @@ pub fn create_new(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> io
     written
 }
 
-/// Creates a file that its owner alone may read. It is there whole or not at all, and replaces nothing.
+/// Creates a file that only its owner may read. The file appears atomically and replaces nothing.
 ///
 /// # Errors
 /// When a file of that name exists, or it cannot be written.
 pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (mut file, partial) = beside_as(path, 0o600)?;
-    let put = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| name_first(&partial, path));
+    let (mut file, partial) = create_partial_with_mode(path, 0o600)?;
+    let put = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| rename_no_replace(&partial, path));
     if put.is_err() {
         let _ = fs::remove_file(&partial);
         return put;
@@ -119,7 +119,7 @@ impl AtomicFile {
     pub fn replacing(path: &Path, replaces: FileIdentity) -> io::Result<Self> {
         let target = match fs::canonicalize(path) {
             Ok(target) => target,
-            // A link in `/proc` to a pipe leads to no path, but it does lead somewhere.
+            // A link in `/proc` to a pipe resolves to no path, but can be opened.
             Err(_) if !path.is_symlink() || path.exists() => path.to_path_buf(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(io::Error::new(error.kind(), "it is a link to a file that is not there"));
@@ -134,11 +134,11 @@ impl AtomicFile {
             let file = File::options().write(true).custom_flags(flags.bits()).open(target)?;
             // The path may have been replaced meanwhile.
             Output::new(&file.metadata()?)?;
-            // It was to find a reader at once; one that is slow is waited for.
+            // Non-blocking only for the open, which fails without a reader; writes may block.
             fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
             return Ok(Self { file, names: None, replaces });
         }
-        let (file, partial) = beside(&target)?;
+        let (file, partial) = create_partial(&target)?;
         // The lock marks the draft as no leftover. Where the file system has no locks, no draft counts as one.
         let _ = file.try_lock();
         // Dropped from here on, it is removed.
@@ -171,25 +171,25 @@ impl AtomicFile {
     pub fn put(self) -> io::Result<()> {
         let now = self.names.as_ref().map_or(FileIdentity(None), |names| FileIdentity::of(&names.1));
         let is_the_same = now.0.is_some() && now == self.replaces;
-        let placement = if is_the_same { Placement::Replace } else { Placement::IfMissing };
-        self.keep(placement, "it was created or changed meanwhile")
+        let placement = if is_the_same { Placement::Replace } else { Placement::IfAbsent };
+        self.finish(placement, "it was created or changed meanwhile")
     }
 
     /// Moves an incomplete file into place if there is none: it never replaces a file.
     ///
     /// # Errors
     /// As [`AtomicFile::put`], and if there is a file of that name.
-    pub fn put_if_missing(self) -> io::Result<()> {
-        self.keep(Placement::IfMissing, "there is a file of that name")
+    pub fn put_if_absent(self) -> io::Result<()> {
+        self.finish(Placement::IfAbsent, "there is a file of that name")
     }
 
-    fn keep(mut self, placement: Placement, taken: &str) -> io::Result<()> {
-        let put = self.put_over(placement);
+    fn finish(mut self, placement: Placement, conflict: &str) -> io::Result<()> {
+        let put = self.move_into_place(placement);
         let Some((partial, _)) = self.names.take() else { return put };
         put.map_err(|error| {
             let kind = error.kind();
             let why = match kind {
-                io::ErrorKind::AlreadyExists => taken.to_owned(),
+                io::ErrorKind::AlreadyExists => conflict.to_owned(),
                 _ => error.to_string(),
             };
             let partial = if partial.exists() {
@@ -201,12 +201,12 @@ impl AtomicFile {
         })
     }
 
-    fn put_over(&mut self, placement: Placement) -> io::Result<()> {
+    fn move_into_place(&mut self, placement: Placement) -> io::Result<()> {
         let Some((partial, target)) = &self.names else { return Ok(()) };
         self.file.sync_all()?;
         match placement {
             Placement::Replace => fs::rename(partial, target)?,
-            Placement::IfMissing => name_first(partial, target)?,
+            Placement::IfAbsent => rename_no_replace(partial, target)?,
         }
         let directory = parent_of(target).to_path_buf();
         self.names = None;
@@ -214,13 +214,13 @@ impl AtomicFile {
     }
 }
 
-/// Treatment of a file of the draft's name.
+/// Treatment of an existing file at the final path.
 #[derive(Clone, Copy)]
 enum Placement {
     /// Over the file of that name.
     Replace,
     /// Only if no file has that name.
-    IfMissing,
+    IfAbsent,
 }
 
 impl Write for AtomicFile {
@@ -244,11 +244,11 @@ impl Drop for AtomicFile {
 /// Infix in the name of a draft, before a number.
 const PARTIAL: &str = ".partial-";
 
-/// The line for a half-written file that is of no use any more.
-pub fn left_by_a_stopped_command(left: &Path) -> String {
+/// Returns the message about a partial file that an interrupted command left.
+pub fn leftover_message(path: &Path) -> String {
     format!(
         "`{}` was left by a command that was stopped, or that could not put it in place; you may delete it",
-        left.display()
+        path.display()
     )
 }
 
@@ -282,12 +282,12 @@ pub fn is_leftover(path: &Path) -> bool {
 
 /// Creates a new file next to another one. It skips numbers that a killed process used: a user may want the file of
 /// that process.
-fn beside(target: &Path) -> io::Result<(File, PathBuf)> {
-    beside_as(target, 0o666)
+fn create_partial(target: &Path) -> io::Result<(File, PathBuf)> {
+    create_partial_with_mode(target, 0o666)
 }
 
-/// The same with these permissions, as far as the process's mask leaves them.
-fn beside_as(target: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
+/// The same with these permissions, reduced by the umask.
+fn create_partial_with_mode(target: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     let mut number = std::process::id();
     loop {
         let mut partial = target.to_path_buf().into_os_string();
@@ -300,7 +300,7 @@ fn beside_as(target: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
 }
 
 /// Renames a file, but never over another one.
-fn name_first(from: &Path, to: &Path) -> io::Result<()> {
+fn rename_no_replace(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => fs::remove_file(from),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
@@ -316,7 +316,7 @@ mod tests {
     use crate::testbed::ScratchDir;
 
     #[test]
-    fn a_file_is_replaced_whole_and_a_link_stays() {
+    fn replace_is_atomic_and_follows_links() {
         let scratch = ScratchDir::new("write");
         let (file, link) = (scratch.path().join("file"), scratch.path().join("link"));
         std::os::unix::fs::symlink("file", &link).unwrap();
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_takes_no_name_that_somebody_took_meanwhile() {
+    fn commit_does_not_overwrite_a_concurrent_file() {
         let scratch = ScratchDir::new("draft");
         let path = scratch.path().join("file");
         let draft = |text: &str| {
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_whose_directory_is_gone_says_so() {
+    fn commit_into_removed_directory_is_an_error() {
         let scratch = ScratchDir::new("draft-gone");
         let directory = scratch.path().join("inside");
         fs::create_dir(&directory).unwrap();
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_are_drafts_that_nobody_writes() {
+    fn leftovers_are_unlocked_partial_files() {
         let scratch = ScratchDir::new("leftovers");
         let path = scratch.path().join("file");
         let names = |found: Vec<PathBuf>| -> Vec<String> {
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_replaces_only_what_was_there_at_the_beginning() {
+    fn commit_replaces_only_the_initial_file() {
         let scratch = ScratchDir::new("draft-changed");
         let path = scratch.path().join("file");
         let draft = || {
@@ -439,17 +439,17 @@ mod tests {
         assert!(second(seen).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
         // An incomplete draft does not replace a file, but is put in place if there is no file.
-        let message = draft().put_if_missing().unwrap_err().to_string();
+        let message = draft().put_if_absent().unwrap_err().to_string();
         assert!(message.starts_with("there is a file of that name; what was written is in `"), "{message}");
         assert_eq!(fs::read_to_string(message.split('`').nth(1).expect("a name")).unwrap(), "new");
         let begun = draft();
         fs::remove_file(&path).unwrap();
-        begun.put_if_missing().unwrap();
+        begun.put_if_absent().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     }
 
     #[test]
-    fn a_pipe_that_nobody_reads_is_refused_at_once() {
+    fn pipe_without_reader_is_an_immediate_error() {
         let scratch = ScratchDir::new("draft-pipe");
         let pipe = scratch.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_created() {
+    fn existing_files_are_not_overwritten() {
         let scratch = ScratchDir::new("create");
         let path = scratch.path().join("file");
         create_new(&path, |out| out.write_all(b"one")).unwrap();
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_file_is_its_owners_and_replaces_nothing() {
+    fn private_file_has_mode_0600_and_replaces_nothing() {
         use std::os::unix::fs::PermissionsExt;
         let scratch = ScratchDir::new("write-private");
         let path = scratch.path().join("secret");

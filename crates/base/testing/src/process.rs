@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::waits::{Deadline, PATIENCE, eventually};
 
-/// Deadline of a whole command, which may simulate for a while.
+/// Timeout of a complete command, which may simulate for a while.
 pub const COMMAND: Duration = Duration::from_mins(5);
 
 /// Time for a killed process to disappear, before it is left to the system.
-const REAPING: Duration = Duration::from_secs(10);
+const REAP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A child process. It is killed when dropped, so a test that fails does not leave it behind. Where standard output and error are
 /// piped, they are read from the start on, so the child never waits for a reader.
@@ -43,20 +43,20 @@ impl Lines {
 
     /// Returns the next line, or none at the pipe's end.
     #[track_caller]
-    fn next(&self, deadline: Deadline, what: &str) -> Option<Vec<u8>> {
+    fn next(&self, deadline: Deadline, event: &str) -> Option<Vec<u8>> {
         match self.0.recv_timeout(deadline.left()) {
             Ok(line) => Some(line),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
-                deadline.check(what);
+                deadline.check(event);
                 None
             }
         }
     }
 
     #[track_caller]
-    fn rest(&self, deadline: Deadline, what: &str) -> Vec<u8> {
-        std::iter::from_fn(|| self.next(deadline, what)).flatten().collect()
+    fn rest(&self, deadline: Deadline, event: &str) -> Vec<u8> {
+        std::iter::from_fn(|| self.next(deadline, event)).flatten().collect()
     }
 }
 
@@ -100,9 +100,9 @@ impl Process {
     /// If it runs longer than `within`.
     #[track_caller]
     pub fn status_within(&mut self, within: Duration) -> ExitStatus {
-        let what = format!("{} ends", self.name);
+        let event = format!("{} ends", self.name);
         let mut status = None;
-        eventually(within, &what, || {
+        eventually(within, &event, || {
             status = self.try_status();
             status.is_some()
         });
@@ -123,9 +123,9 @@ impl Process {
     pub fn output_within(&mut self, within: Duration) -> Output {
         let deadline = Deadline::new(within);
         let status = self.status_within(within);
-        let what = format!("the output of {} ends", self.name);
-        let [stdout, stderr] =
-            [&self.out, &self.err].map(|pipe| pipe.as_ref().map(|pipe| pipe.rest(deadline, &what)).unwrap_or_default());
+        let event = format!("the output of {} ends", self.name);
+        let [stdout, stderr] = [&self.out, &self.err]
+            .map(|pipe| pipe.as_ref().map(|pipe| pipe.rest(deadline, &event)).unwrap_or_default());
         Output { status, stdout, stderr }
     }
 
@@ -151,15 +151,15 @@ impl Process {
     /// # Panics
     /// If none has them within [`PATIENCE`], or if standard error is not piped.
     #[track_caller]
-    pub fn says(&self, words: &str) -> String {
+    pub fn says(&self, text: &str) -> String {
         let pipe = self.err.as_ref().expect("a pipe as standard error");
         let deadline = Deadline::new(PATIENCE);
         let mut before = String::new();
         loop {
-            let what = format!("{} prints `{words}`; its output was:\n{before}", self.name);
-            let line = pipe.next(deadline, &what).unwrap_or_else(|| panic!("it ended before this: {what}"));
+            let event = format!("{} prints `{text}`; its output was:\n{before}", self.name);
+            let line = pipe.next(deadline, &event).unwrap_or_else(|| panic!("it ended before this: {event}"));
             let line = String::from_utf8_lossy(&line);
-            if line.contains(words) {
+            if line.contains(text) {
                 return line.trim_end_matches('\n').to_owned();
             }
             before += &line;
@@ -177,7 +177,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
-        let deadline = Deadline::new(REAPING);
+        let deadline = Deadline::new(REAP_TIMEOUT);
         while self.child.try_wait().is_ok_and(|status| status.is_none()) && !deadline.left().is_zero() {
             thread::sleep(Duration::from_millis(2));
         }
@@ -248,13 +248,13 @@ mod tests {
     }
 
     #[test]
-    fn much_output_does_not_stop_the_child() {
+    fn child_with_much_output_does_not_block() {
         let output = shell("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2").output();
         assert_eq!((output.stdout.len(), output.stderr.len()), (1_000_000, 1_000_000));
     }
 
     #[test]
-    fn a_child_that_does_not_end_is_named() {
+    fn timeout_message_names_the_child() {
         let mut process = shell("exec sleep 1000");
         let panic = catch_unwind(AssertUnwindSafe(|| process.output_within(Duration::from_millis(20)))).unwrap_err();
         let message = panic.downcast::<String>().unwrap();
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_child_does_not_outlive_its_test() {
+    fn dropped_children_are_killed() {
         let process = shell("exec sleep 1000");
         let place = format!("/proc/{}", process.id());
         assert!(std::path::Path::new(&place).exists());
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_before_the_words_is_named() {
+    fn truncated_file_names_the_expected_field() {
         let process = shell("echo other >&2");
         let panic = catch_unwind(AssertUnwindSafe(|| process.says("words"))).unwrap_err();
         let message = panic.downcast::<String>().unwrap();

@@ -51,7 +51,7 @@ mod tests {
     use super::{append, is_ci};
 
     #[test]
-    fn ci_says_true() {
+    fn ci_variable_must_be_true() {
         assert!(is_ci(Some("true".as_ref())));
         assert!(!is_ci(Some("".as_ref())) && !is_ci(Some("1".as_ref())) && !is_ci(None));
     }

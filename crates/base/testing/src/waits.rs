@@ -8,47 +8,47 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-/// Deadline of a wait that has no reason for another: many times as long as it takes on a busy machine.
+/// Default timeout of a wait: many times as long as needed on a busy machine.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Pause between two looks at a condition.
-const LOOK: Duration = Duration::from_millis(2);
+/// Polling interval of conditions.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A point in time that a wait must not pass.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline {
-    begun: Instant,
+    started_at: Instant,
     within: Duration,
 }
 
 impl Deadline {
     #[expect(clippy::disallowed_methods, reason = "a test's patience is wall-clock time")]
     pub(crate) fn new(within: Duration) -> Self {
-        Self { begun: Instant::now(), within }
+        Self { started_at: Instant::now(), within }
     }
 
     /// Returns the time left, zero once the deadline has passed.
     pub(crate) fn left(self) -> Duration {
-        self.within.saturating_sub(self.begun.elapsed())
+        self.within.saturating_sub(self.started_at.elapsed())
     }
 
     /// Fails the test if the deadline has passed.
     #[track_caller]
-    pub(crate) fn check(self, what: &str) {
-        assert!(!self.left().is_zero(), "not within {:?}: {what}", self.within);
+    pub(crate) fn check(self, event: &str) {
+        assert!(!self.left().is_zero(), "not within {:?}: {event}", self.within);
     }
 }
 
-/// Polls until `happened`.
+/// Polls until `condition`.
 ///
 /// # Panics
-/// If that takes longer than `within`; the message has `what`, such as "the listener prints its ticket".
+/// If that takes longer than `within`; the message has `event`, such as "the listener prints its ticket".
 #[track_caller]
-pub fn eventually(within: Duration, what: &str, mut happened: impl FnMut() -> bool) {
+pub fn eventually(within: Duration, event: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Deadline::new(within);
-    while !happened() {
-        deadline.check(what);
-        thread::sleep(LOOK);
+    while !condition() {
+        deadline.check(event);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -57,8 +57,8 @@ pub fn eventually(within: Duration, what: &str, mut happened: impl FnMut() -> bo
 /// # Panics
 /// If the thread runs longer than `within` from now on.
 #[track_caller]
-pub fn joined<T>(within: Duration, what: &str, thread: JoinHandle<T>) -> T {
-    eventually(within, what, || thread.is_finished());
+pub fn joined<T>(within: Duration, event: &str, thread: JoinHandle<T>) -> T {
+    eventually(within, event, || thread.is_finished());
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
@@ -76,7 +76,7 @@ impl Wake for ThreadWaker {
 /// # Panics
 /// If that takes longer than `within`.
 #[track_caller]
-pub fn block_on<T>(within: Duration, what: &str, future: impl Future<Output = T>) -> T {
+pub fn block_on<T>(within: Duration, event: &str, future: impl Future<Output = T>) -> T {
     let deadline = Deadline::new(within);
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
@@ -85,7 +85,7 @@ pub fn block_on<T>(within: Duration, what: &str, future: impl Future<Output = T>
         if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
             return value;
         }
-        deadline.check(what);
+        deadline.check(event);
         thread::park_timeout(deadline.left());
     }
 }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_in_time_ends_the_wait() {
+    fn met_condition_ends_the_wait() {
         let mut looks = 0;
         eventually(PATIENCE, "three looks", || {
             looks += 1;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_happen_is_named() {
+    fn timeout_message_names_the_condition() {
         assert_eq!(message(|| eventually(SHORT, "never", || false)), "not within 20ms: never");
         assert_eq!(message(|| block_on(SHORT, "no value", pending())), "not within 20ms: no value");
         let (sender, receiver) = channel::<()>();

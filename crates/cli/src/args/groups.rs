@@ -67,17 +67,17 @@ impl Cli {
     /// # Errors
     /// clap's error or help. An unknown word that was renamed is answered with its new name.
     pub(crate) fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let mut command = grouped();
+        let mut command = command_with_groups();
         let words: Vec<OsString> = words.into_iter().collect();
         let matches = command
             .try_get_matches_from_mut(&words)
-            .map_err(|error| renamed(addressed(&Self::command(), &words), error))?;
+            .map_err(|error| suggest_replacement(find_subcommand_of(&Self::command(), &words), error))?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }
 }
 
 /// The command, with its subcommands in groups.
-fn grouped() -> clap::Command {
+fn command_with_groups() -> clap::Command {
     let command = Cli::command();
     let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or_default();
     let mut list = String::new();
@@ -95,13 +95,13 @@ fn grouped() -> clap::Command {
 }
 
 /// Returns the subcommand that a command line addresses.
-fn addressed<'a>(command: &'a clap::Command, words: &[OsString]) -> &'a clap::Command {
+fn find_subcommand_of<'a>(command: &'a clap::Command, words: &[OsString]) -> &'a clap::Command {
     let words = words.iter().skip(1).filter_map(|word| word.to_str());
     words.fold(command, |at, word| at.find_subcommand(word).unwrap_or(at))
 }
 
 /// Returns whether a command has this option or subcommand.
-fn has(command: &clap::Command, word: &str) -> bool {
+fn accepts(command: &clap::Command, word: &str) -> bool {
     match word.strip_prefix("--") {
         Some(long) => command.get_arguments().any(|arg| arg.get_long() == Some(long)),
         None => command.find_subcommand(word).is_some(),
@@ -109,7 +109,7 @@ fn has(command: &clap::Command, word: &str) -> bool {
 }
 
 /// Adds the new name to the error for a word that was renamed, if the command has the new one.
-fn renamed(command: &clap::Command, mut error: clap::Error) -> clap::Error {
+fn suggest_replacement(command: &clap::Command, mut error: clap::Error) -> clap::Error {
     let kind = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
@@ -117,7 +117,7 @@ fn renamed(command: &clap::Command, mut error: clap::Error) -> clap::Error {
     };
     let Some(ContextValue::String(word)) = error.get(kind) else { return error };
     let word = word.split('=').next().unwrap_or_default();
-    if let Some((_, new)) = RENAMED.iter().find(|(old, new)| *old == word && has(command, new)) {
+    if let Some((_, new)) = RENAMED.iter().find(|(old, new)| *old == word && accepts(command, new)) {
         for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue] {
             error.remove(kind);
         }
@@ -131,7 +131,7 @@ fn renamed(command: &clap::Command, mut error: clap::Error) -> clap::Error {
 mod tests {
     use clap::CommandFactory as _;
 
-    use super::{Cli, GROUPS, RENAMED, has};
+    use super::{Cli, GROUPS, RENAMED, accepts};
 
     #[test]
     fn every_command_is_in_one_group() {
@@ -149,8 +149,8 @@ mod tests {
     }
 
     #[test]
-    fn former_words_are_answered_with_new_ones() {
-        let answer = |line: &str| {
+    fn renamed_options_suggest_replacements() {
+        let error_text = |line: &str| {
             let words = line.split(' ').map(Into::into);
             Cli::parse_words(words).expect_err("refused").render().to_string()
         };
@@ -163,17 +163,17 @@ mod tests {
             ("narrows reproduce uno --page=page.md", "renamed to `--results`"),
             ("narrows compare a b --flows --page page.md", "renamed to `--markdown`"),
         ] {
-            let text = answer(line);
+            let text = error_text(line);
             assert!(text.contains(tip), "{line}: {text}");
         }
         // Other commands never had it.
         for line in ["narrows laws --page x", "narrows run a.toml --keep", "narrows export near"] {
-            assert!(!answer(line).contains("renamed"), "{line}");
+            assert!(!error_text(line).contains("renamed"), "{line}");
         }
     }
 
     #[test]
-    fn every_former_word_is_answered_by_some_command() {
+    fn every_replacement_belongs_to_a_command() {
         fn commands<'a>(command: &'a clap::Command, into: &mut Vec<&'a clap::Command>) {
             into.push(command);
             command.get_subcommands().for_each(|command| commands(command, into));
@@ -182,7 +182,10 @@ mod tests {
         let mut all = Vec::new();
         commands(&root, &mut all);
         for (old, new) in RENAMED {
-            assert!(all.iter().any(|command| has(command, new) && !has(command, old)), "{old} was renamed to {new}");
+            assert!(
+                all.iter().any(|command| accepts(command, new) && !accepts(command, old)),
+                "{old} was renamed to {new}"
+            );
         }
     }
 }

@@ -87,7 +87,7 @@ pub(crate) struct ImportGraphArgs {
 
 /// Target of imported traffic.
 #[derive(Args, Debug)]
-pub(crate) struct ImportOnto {
+pub(crate) struct ImportTarget {
     /// Scenario to take the network, ports, hosts and schemes from.
     ///
     /// Its traffic is replaced. Default: two fat trees that are large enough, under DCTCP.
@@ -110,7 +110,7 @@ pub(crate) struct ImportTrafficArgs {
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
     #[command(flatten)]
-    pub(crate) onto: ImportOnto,
+    pub(crate) target: ImportTarget,
 }
 
 /// Placement of ranks, or of senders and receivers, on hosts.
@@ -138,7 +138,7 @@ pub(crate) struct ImportChakraArgs {
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
     #[command(flatten)]
-    pub(crate) onto: ImportOnto,
+    pub(crate) target: ImportTarget,
 }
 
 #[derive(Args, Debug)]
@@ -152,7 +152,7 @@ pub(crate) struct ImportMscclArgs {
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
     #[command(flatten)]
-    pub(crate) onto: ImportOnto,
+    pub(crate) target: ImportTarget,
 }
 
 #[derive(Args, Debug)]
@@ -171,7 +171,7 @@ pub(crate) struct ImportSimaiArgs {
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
     #[command(flatten)]
-    pub(crate) onto: ImportOnto,
+    pub(crate) target: ImportTarget,
 }
 
 #[derive(Args, Debug)]
@@ -187,7 +187,7 @@ pub(crate) struct ImportGoalArgs {
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
     #[command(flatten)]
-    pub(crate) onto: ImportOnto,
+    pub(crate) target: ImportTarget,
 }
 
 #[derive(Args, Debug)]

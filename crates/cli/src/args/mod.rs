@@ -240,7 +240,7 @@ impl Common {
 
     /// Returns true if neither progress nor tables are to be shown.
     pub(crate) fn is_silent(&self) -> bool {
-        self.quiet || self.json || self.csv.is_asked()
+        self.quiet || self.json || self.csv.is_requested()
     }
 }
 
@@ -260,7 +260,7 @@ pub(crate) struct CsvArgs {
 
 impl CsvArgs {
     /// Returns true if a table is to be printed as CSV.
-    pub(crate) fn is_asked(&self) -> bool {
+    pub(crate) fn is_requested(&self) -> bool {
         self.csv.is_some()
     }
 
@@ -289,9 +289,9 @@ impl FileArgs {
     /// Returns the command-line arguments that select the same runs.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = vec![self.scenario.display().to_string()];
-        let mut say = |option: &str, value: &String| words.extend([option.to_owned(), value.clone()]);
-        self.scale.iter().for_each(|scale| say("--scale", scale));
-        self.schemes.iter().for_each(|scheme| say("--scheme", scheme));
+        let mut push_option = |option: &str, value: &String| words.extend([option.to_owned(), value.clone()]);
+        self.scale.iter().for_each(|scale| push_option("--scale", scale));
+        self.schemes.iter().for_each(|scheme| push_option("--scheme", scheme));
         words
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::CsvArgs;
-use super::values::{key_value, part, share};
+use super::values::{fraction, key_value, share};
 
 #[derive(Args, Debug)]
 pub(crate) struct ShowResultsArgs {
@@ -55,7 +55,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, conflicts_with_all = ["traits", "flow"])]
     pub(crate) all: bool,
     /// Fraction of a group's flows that counts as the slowest, as in 5%; at least one flow.
-    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = part)]
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = fraction)]
     pub(crate) slowest: f64,
     /// Compare counters of the slowest flows with typical flows of their size.
     ///
@@ -180,12 +180,12 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     pub(crate) flows: bool,
     #[command(flatten)]
-    pub(crate) sides: SidesArgs,
+    pub(crate) flow_comparison: FlowComparisonArgs,
 }
 
 /// Options of `compare --flows`.
 #[derive(Args, Debug)]
-pub(crate) struct SidesArgs {
+pub(crate) struct FlowComparisonArgs {
     /// With --flows: start of the time window. Default: a third into the shorter run.
     #[arg(long, value_name = "TIME", requires = "flows")]
     pub(crate) from: Option<String>,

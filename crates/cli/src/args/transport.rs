@@ -66,11 +66,11 @@ pub(crate) struct PerfArgs {
     #[command(flatten)]
     pub(crate) csv: CsvArgs,
     #[command(flatten)]
-    pub(crate) call: ConnectArgs,
+    pub(crate) connect: ConnectArgs,
     #[command(flatten)]
-    pub(crate) desk: ListenArgs,
+    pub(crate) admission: ListenArgs,
     #[command(flatten)]
-    pub(crate) end: EndpointArgs,
+    pub(crate) endpoint: EndpointArgs,
 }
 
 #[derive(Args, Debug)]
@@ -98,9 +98,9 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
-    pub(crate) call: ConnectArgs,
+    pub(crate) connect: ConnectArgs,
     #[command(flatten)]
-    pub(crate) end: EndpointArgs,
+    pub(crate) endpoint: EndpointArgs,
 }
 
 #[derive(Args, Debug)]
@@ -137,9 +137,9 @@ pub(crate) struct RecvArgs {
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
-    pub(crate) desk: ListenArgs,
+    pub(crate) admission: ListenArgs,
     #[command(flatten)]
-    pub(crate) end: EndpointArgs,
+    pub(crate) endpoint: EndpointArgs,
 }
 
 /// Output of a file transfer.
@@ -212,7 +212,7 @@ pub(crate) struct ProxyServerArgs {
     #[arg(long, short = 'v')]
     pub(crate) verbose: bool,
     #[command(flatten)]
-    pub(crate) end: EndpointArgs,
+    pub(crate) endpoint: EndpointArgs,
 }
 
 #[derive(Args, Debug)]
@@ -251,9 +251,9 @@ pub(crate) struct ProxyClientArgs {
     #[arg(long, short = 'v')]
     pub(crate) verbose: bool,
     #[command(flatten)]
-    pub(crate) call: ConnectArgs,
+    pub(crate) connect: ConnectArgs,
     #[command(flatten)]
-    pub(crate) end: EndpointArgs,
+    pub(crate) endpoint: EndpointArgs,
 }
 
 /// Authentication of the listener by a client.
@@ -351,6 +351,6 @@ pub(crate) struct EndpointArgs {
 
 /// Restricts an option of a command that also connects to listeners.
 fn needs_listen(option: clap::Arg) -> clap::Arg {
-    // What is required is not asked for where something else rules it out, as whom to call does with --listen.
+    // A required argument is not demanded if a conflicting one is given: --listen replaces the target.
     option.requires("listen").conflicts_with("peer")
 }

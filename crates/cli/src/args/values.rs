@@ -10,27 +10,27 @@ pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
 }
 
 /// Parses a number or a percentage.
-pub(super) fn hundredths(text: &str) -> Option<f64> {
+pub(super) fn number_or_percentage(text: &str) -> Option<f64> {
     let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
     number.trim().parse::<f64>().ok().map(|number| number / unit)
 }
 
 /// Parses a fraction, over 0 and at most 1, as a number or a percentage.
-pub(super) fn part(text: &str) -> Result<f64, String> {
-    let said = || format!("{text} is not a part of all, over 0 and at most 1, such as 0.05 or 5%");
-    hundredths(text).filter(|part| *part > 0.0 && *part <= 1.0).ok_or_else(said)
+pub(super) fn fraction(text: &str) -> Result<f64, String> {
+    let error = || format!("{text} is not a fraction over 0 and at most 1, such as 0.05 or 5%");
+    number_or_percentage(text).filter(|fraction| *fraction > 0.0 && *fraction <= 1.0).ok_or_else(error)
 }
 
 /// Parses a relative difference, from 0 to 10, as a number or a percentage.
 pub(super) fn share(text: &str) -> Result<f64, String> {
-    let said = || format!("{text} is not a relative difference from 0 to 10, such as 0.05 or 5%");
-    hundredths(text).filter(|share| (0.0..=10.0).contains(share)).ok_or_else(said)
+    let error = || format!("{text} is not a relative difference from 0 to 10, such as 0.05 or 5%");
+    number_or_percentage(text).filter(|share| (0.0..=10.0).contains(share)).ok_or_else(error)
 }
 
 /// Parses a seed from 0 to 2^63 - 1, the largest integer that a scenario file can hold.
 pub(super) fn seed(text: &str) -> Result<u64, String> {
-    let most = i64::MAX as u64;
-    text.parse().ok().filter(|&seed| seed <= most).ok_or_else(|| format!("a seed is a whole number from 0 to {most}"))
+    let max = i64::MAX as u64;
+    text.parse().ok().filter(|&seed| seed <= max).ok_or_else(|| format!("a seed is a whole number from 0 to {max}"))
 }
 
 pub(super) fn host_command(text: &str) -> Result<(String, String), String> {
@@ -57,7 +57,7 @@ mod tests {
     use crate::args::Cli;
 
     #[test]
-    fn the_definition_is_sound() {
+    fn command_definition_passes_clap_checks() {
         Cli::command().debug_assert();
     }
 

@@ -7,8 +7,8 @@ use experiment::SwitchController;
 use fabric::{Limit, LinkClass};
 use flow::LoadBalancing;
 use laws::SendLimits;
-use results::causes::{RunWarnings, causes};
 use results::conditions::NO_LIMIT;
+use results::warning_groups::{RunWarnings, group_warnings};
 use scenario::{
     CableLine, CheckedRun, ClassLine, ClassLoad, CodingLine, FlowClass, LinkLoad, Overrides, RunReport, SwitchLine,
 };
@@ -17,13 +17,13 @@ use study::{check_tables, count, known_schemes, tables};
 use units::{Bytes, Rate};
 
 use crate::args::CheckArgs;
-use crate::exit::{CommandFailure, print, tell};
+use crate::exit::{CommandFailure, print, print_stderr};
 use crate::sheet::{Datum, Sheet, SheetCell, SheetRow, print_csv};
 use crate::table::bytes;
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), CommandFailure> {
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.clone(), ..Overrides::default() };
-    let (mut failures, mut loaded) = (Vec::new(), Vec::new());
+    let (mut failures, mut sheets) = (Vec::new(), Vec::new());
     let shown = |run: &&CheckedRun| args.schemes.is_empty() || args.schemes.contains(&run.scheme);
     for path in &args.scenarios {
         let checked = || {
@@ -43,8 +43,8 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), CommandFailure> {
             Ok((report, _)) if args.csv => {
                 let path = path.display().to_string();
                 for run in report.runs.iter().filter(shown) {
-                    loaded.push(links(run, &path));
-                    run.warnings.iter().for_each(|warning| tell(&format!("warning: {}: {warning}", run.id)));
+                    sheets.push(links(run, &path));
+                    run.warnings.iter().for_each(|warning| print_stderr(&format!("warning: {}: {warning}", run.id)));
                 }
             }
             Ok((report, _)) if !args.quiet => {
@@ -54,8 +54,8 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), CommandFailure> {
             Err(error) => failures.push(error.to_string()),
         }
     }
-    if args.csv && !loaded.is_empty() {
-        print_csv(&loaded, None)?;
+    if args.csv && !sheets.is_empty() {
+        print_csv(&sheets, None)?;
     }
     if failures.is_empty() { Ok(()) } else { Err(CommandFailure::Input(failures.join("\n\n"))) }
 }
@@ -75,10 +75,10 @@ fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
     let Some(first) = shown.first() else { return text };
     let points: Vec<Vec<(String, Value)>> = shown.iter().map(|run| point(run)).collect();
     if shown.len() > 1 {
-        text.push_str(&extent(&points));
+        text.push_str(&describe_grid(&points));
     }
     let _ = write!(text, "\n{} ({})\n", first.id, first.label);
-    for line in facts(first).iter().flat_map(|fact| fact.text.lines()).chain(drawn(&links(first, path)).lines()) {
+    for line in facts(first).iter().flat_map(|fact| fact.text.lines()).chain(render(&links(first, path)).lines()) {
         let _ = writeln!(text, "  {line}");
     }
     if shown.len() == 1 {
@@ -99,14 +99,14 @@ fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
     if different.is_empty() {
         text.push_str("\nthe others: as above\n");
     }
-    cut(&mut text, "\nwhat differs\n", &different, MAX_DIFFERENT);
-    let said = |word: &str, texts: fn(&CheckedRun) -> &Vec<String>| {
+    push_limited(&mut text, "\nwhat differs\n", &different, MAX_DIFFERENT);
+    let grouped_lines = |word: &str, texts: fn(&CheckedRun) -> &Vec<String>| {
         let of = shown.iter().zip(&points).map(|(run, point)| RunWarnings { run: &run.id, point, texts: texts(run) });
-        let causes = causes(&of.collect::<Vec<_>>()).into_iter();
+        let causes = group_warnings(&of.collect::<Vec<_>>()).into_iter();
         causes.map(|cause| format!("{word}: {cause}")).collect::<Vec<String>>()
     };
-    cut(&mut text, "\n", &said("warning", |run| &run.warnings), MAX_WARNINGS);
-    cut(&mut text, "\n", &said("note", |run| &run.notes), MAX_WARNINGS);
+    push_limited(&mut text, "\n", &grouped_lines("warning", |run| &run.warnings), MAX_WARNINGS);
+    push_limited(&mut text, "\n", &grouped_lines("note", |run| &run.notes), MAX_WARNINGS);
     text
 }
 
@@ -123,11 +123,11 @@ type TopicTexts = Vec<(String, Vec<usize>)>;
 fn by_topic(all: &[Vec<Fact>]) -> Vec<TopicTexts> {
     let mut topics: Vec<(&str, TopicTexts)> = Vec::new();
     for (run, fact) in all.iter().enumerate().flat_map(|(run, facts)| facts.iter().map(move |fact| (run, fact))) {
-        let place = topics.iter().position(|(topic, _)| *topic == fact.topic).unwrap_or_else(|| {
+        let index = topics.iter().position(|(topic, _)| *topic == fact.topic).unwrap_or_else(|| {
             topics.push((&fact.topic, TopicTexts::new()));
             topics.len() - 1
         });
-        let groups = &mut topics[place].1;
+        let groups = &mut topics[index].1;
         match groups.iter_mut().find(|(text, _)| *text == fact.text) {
             Some((_, runs)) => runs.push(run),
             None => groups.push((fact.text.clone(), vec![run])),
@@ -154,28 +154,28 @@ fn different(groups: &TopicTexts, shown: &[&CheckedRun], points: &[Vec<(String, 
 
 /// Returns whether any two runs that differ in this key alone have different texts.
 fn depends(groups: &TopicTexts, points: &[Vec<(String, Value)>], key: &str) -> bool {
-    let said_by = |run: usize| groups.iter().position(|(_, runs)| runs.contains(&run));
+    let text_index_of = |run: usize| groups.iter().position(|(_, runs)| runs.contains(&run));
     let mut seen = Vec::new();
     (0..points.len()).any(|run| {
         let others: Vec<_> = points[run].iter().filter(|(known, _)| known != key).collect();
-        let said = said_by(run);
-        let other_said = seen.iter().find(|(known, _)| *known == others).map(|(_, said)| *said);
-        seen.push((others, said));
-        other_said.is_some_and(|other| other != said)
+        let text_index = text_index_of(run);
+        let other_index = seen.iter().find(|(known, _)| *known == others).map(|(_, text_index)| *text_index);
+        seen.push((others, text_index));
+        other_index.is_some_and(|other| other != text_index)
     })
 }
 
-/// Adds lines under a heading, at most `most`, and then how many more there are.
-fn cut(text: &mut String, heading: &str, lines: &[String], most: usize) {
+/// Adds lines under a heading, at most `max_lines`, and then how many more there are.
+fn push_limited(text: &mut String, heading: &str, lines: &[String], max_lines: usize) {
     if lines.is_empty() {
         return;
     }
     text.push_str(heading);
-    for line in lines.iter().take(most) {
+    for line in lines.iter().take(max_lines) {
         let _ = writeln!(text, "  {line}");
     }
-    if lines.len() > most {
-        let more = count(lines.len() - most, "line");
+    if lines.len() > max_lines {
+        let more = count(lines.len() - max_lines, "line");
         let _ = writeln!(text, "  ... {more} more; --scheme NAME shows one scheme alone");
     }
 }
@@ -187,7 +187,7 @@ fn point(run: &CheckedRun) -> Vec<(String, Value)> {
 }
 
 /// The schemes and the grid's keys with their values, a line each.
-fn extent(points: &[Vec<(String, Value)>]) -> String {
+fn describe_grid(points: &[Vec<(String, Value)>]) -> String {
     let mut keys: Vec<(&str, Vec<&str>)> = Vec::new();
     for (key, value) in points.iter().flatten() {
         let value = value.as_str().unwrap_or_default();
@@ -208,7 +208,7 @@ fn extent(points: &[Vec<(String, Value)>]) -> String {
 fn facts(run: &CheckedRun) -> Vec<Fact> {
     let report = &run.report;
     let mut facts = Vec::new();
-    let mut say = |topic: &str, text: String| facts.push(Fact { topic: topic.to_owned(), text });
+    let mut add_fact = |topic: &str, text: String| facts.push(Fact { topic: topic.to_owned(), text });
     let network = format!(
         "{} and {} in {}, {}",
         count(report.hosts, "host"),
@@ -216,44 +216,48 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
         count(report.datacenters.into(), "datacenter"),
         count(report.links, "directed link"),
     );
-    say("network", network);
+    add_fact("network", network);
     let rtts = [("inside", report.intra_rtt, FlowClass::Intra), ("between", report.inter_rtt, FlowClass::Inter)];
     for (name, rtt, class) in rtts {
         if let Some(rtt) = rtt {
-            let line = report.classes.iter().find(|line| line.class == class).map_or_else(String::new, beginning);
-            say(name, format!("base round trip {name} datacenters: {} to {}{line}", rtt.min, rtt.max));
+            let line = report
+                .classes
+                .iter()
+                .find(|line| line.class == class)
+                .map_or_else(String::new, describe_initial_window);
+            add_fact(name, format!("base round trip {name} datacenters: {} to {}{line}", rtt.min, rtt.max));
         }
     }
-    say("flows", format!("{}, {} of payload", count(report.flows, "flow"), bytes(report.payload.get())));
+    add_fact("flows", format!("{}, {} of payload", count(report.flows, "flow"), bytes(report.payload.get())));
     if report.failing > 0 {
         let (links, times) = (count(report.failing, "directed link"), count(report.outages, "time"));
-        say("failures", format!("{links} fail, {times} in all"));
+        add_fact("failures", format!("{links} fail, {times} in all"));
     }
     if let Some(paths) = paths(report.path) {
-        say("paths", paths);
+        add_fact("paths", paths);
     }
     if let Some(line) = &report.coding {
-        say("coding", coding(line));
+        add_fact("coding", coding(line));
     }
     if let Some(wait) = report.data_waits {
         let text = format!("FlashPass: data leaves {wait} after the emulation packet of the returned credit (T_wait)");
-        say("flashpass", text);
+        add_fact("flashpass", text);
     }
     for line in &report.shared {
         let gates = line.gates.iter().map(|cables| format!("\n  {}", gate_line(cables, line)));
-        say(&format!("switches {}", line.tier.name()), std::iter::once(sharing(line)).chain(gates).collect());
+        add_fact(&format!("switches {}", line.tier.name()), std::iter::once(sharing(line)).chain(gates).collect());
     }
     if let Some(on_ramp) = &report.on_ramp {
         let over = if on_ramp.over_base { " more than its empty path's" } else { "" };
         let threshold = on_ramp.params.threshold;
-        say("on-ramp", format!("On-Ramp: a flow is held while its one-way delay is over {threshold}{over}"));
+        add_fact("on-ramp", format!("On-Ramp: a flow is held while its one-way delay is over {threshold}{over}"));
     }
     for (module, ports) in &report.modules {
         let topic = match module {
             SwitchController::RateCalculation(_) => "far end",
             SwitchController::RateLimiting(_) => "near end",
         };
-        say(topic, controller(module, *ports));
+        add_fact(topic, controller(module, *ports));
     }
     for arrivals in &report.arrivals {
         let text = format!(
@@ -265,7 +269,7 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
             bytes(arrivals.mean_size.get()),
             arrivals.offered,
         );
-        say(&format!("arrivals {} {}", arrivals.traffic, arrivals.class.name()), text);
+        add_fact(&format!("arrivals {} {}", arrivals.traffic, arrivals.class.name()), text);
     }
     for requested in &report.requested {
         let text = format!(
@@ -278,7 +282,7 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
             bytes(requested.size.get()),
             requested.offered,
         );
-        say(&format!("requests {}", requested.traffic), text);
+        add_fact(&format!("requests {}", requested.traffic), text);
     }
     for closed in &report.loops {
         let until = closed.reads.map_or("until the stop".to_owned(), |reads| format!("{reads} in all"));
@@ -290,7 +294,7 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
             bytes(closed.mean_size.get()),
             closed.at_most,
         );
-        say(&format!("loop {}", closed.traffic), text);
+        add_fact(&format!("loop {}", closed.traffic), text);
     }
     for job in &report.jobs {
         let parts: Vec<String> =
@@ -305,25 +309,25 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
             parts.join(", "),
             job.compute,
         );
-        say(&format!("job {}", job.name), text);
+        add_fact(&format!("job {}", job.name), text);
     }
     facts
 }
 
 /// Bandwidth-delay product and initial window of a class of flows.
-fn beginning(line: &ClassLine) -> String {
+fn describe_initial_window(line: &ClassLine) -> String {
     let range = |least: String, most: String| if least == most { least } else { format!("{least} to {most}") };
     let bdp = range(bytes(line.least.bdp.get()), bytes(line.most.bdp.get()));
-    let begins = range(permit(line.least.send_limits), permit(line.most.send_limits));
-    format!("; bandwidth-delay product {bdp}; initial window {begins}")
+    let initial = range(describe_limits(line.least.send_limits), describe_limits(line.most.send_limits));
+    format!("; bandwidth-delay product {bdp}; initial window {initial}")
 }
 
-/// Returns the send limits before the first acknowledgement, in words.
-fn permit(permit: Option<SendLimits>) -> String {
-    match permit {
+/// Describes the send limits before the first acknowledgement.
+fn describe_limits(limits: Option<SendLimits>) -> String {
+    match limits {
         // A window of a terabyte limits nothing.
         Some(SendLimits { window, pacing }) if window != Bytes::MAX && window.get() >= NO_LIMIT => {
-            self::permit(Some(SendLimits { window: Bytes::MAX, pacing }))
+            self::describe_limits(Some(SendLimits { window: Bytes::MAX, pacing }))
         }
         None => "by credits, or of an external law".to_owned(),
         Some(SendLimits { window: Bytes::MAX, pacing: Rate::MAX }) => "unlimited".to_owned(),
@@ -359,7 +363,7 @@ fn links(run: &CheckedRun, path: &str) -> Sheet {
     Sheet { name: "links", title: String::new(), first: "link class", columns, rows }
 }
 
-fn drawn(sheet: &Sheet) -> String {
+fn render(sheet: &Sheet) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(std::iter::once(sheet.first).chain(sheet.columns.iter().map(String::as_str)));
@@ -493,11 +497,11 @@ fn controller(module: &SwitchController, ports: usize) -> String {
 /// Returns the ingress limits of a class of cables at these switches.
 fn gate_line(CableLine { class, gate, may_arrive }: &CableLine, line: &SwitchLine) -> String {
     let class = class.name();
-    let off = match gate.off {
+    let off = match gate.xoff {
         Limit::Bytes(size) => bytes(size.get()),
         Limit::Alpha(alpha) => format!("{} of what is left", alpha.bits() as f64 / (1u64 << 32) as f64),
     };
-    let resumes = bytes(gate.hysteresis.get());
+    let resumes = bytes(gate.xon_offset.get());
     if line.switch.pfc.is_some() {
         let headroom = bytes(gate.headroom.get());
         let short = may_arrive.filter(|&most| gate.headroom < most).map_or(String::new(), |most| {

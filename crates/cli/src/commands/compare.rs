@@ -13,7 +13,7 @@ use results::store::{Set, load_set};
 use results::{BackendKind, RunResults};
 
 use crate::args::CompareArgs;
-use crate::exit::{CommandFailure, print, tell};
+use crate::exit::{CommandFailure, print, print_stderr};
 use crate::sheet::{self, Sheet, SheetCell as Drawn, check_csv, print_csv};
 use crate::table::{bytes, time};
 use study::{count, first_of};
@@ -21,7 +21,7 @@ use study::{count, first_of};
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &["metrics"])?;
     let (before, after) = both(args)?;
-    let incomplete = lacking(args, &before, &after);
+    let incomplete = unfinished_sides(args, &before, &after);
     let summaries = |set: &Set| set.runs.iter().map(|run| run.summary.clone()).collect::<Vec<_>>();
     let (before, after) = (summaries(&before), summaries(&after));
     let comparison =
@@ -35,14 +35,14 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
     if args.json {
         let json = serde_json::to_value(&comparison).map_err(anyhow::Error::from)?;
         print(&format!("{json:#}"))?;
-    } else if args.csv.is_asked() {
+    } else if args.csv.is_requested() {
         print_csv(&[metrics(&comparison)], args.csv.table())?;
     } else {
         print(&describe(&comparison))?;
     }
     let mut worse = incomplete;
     if comparison.regressed() {
-        worse.insert(0, what_is_worse(&comparison));
+        worse.insert(0, describe_regressions(&comparison));
     }
     if worse.is_empty() { Ok(()) } else { Err(CommandFailure::Regression(worse.join("\n"))) }
 }
@@ -50,8 +50,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
 /// Reads both sets, and prints their defects and the settings in which they differ.
 pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), CommandFailure> {
     let (before, after) = (read_set(&args.before)?, read_set(&args.after)?);
-    if let Some(said) = other_settings(&before, &after) {
-        tell(&said);
+    if let Some(warning) = setting_differences(&before, &after) {
+        print_stderr(&warning);
     }
     Ok((before, after))
 }
@@ -59,49 +59,51 @@ pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), CommandFailure> {
 /// Reads a set, and prints its defects.
 pub(super) fn read_set(directory: &Path) -> Result<Set, CommandFailure> {
     let set = load_set(directory)?;
-    for said in what_it_lacks(directory, &set) {
-        tell(&said);
+    for warning in set_warnings(directory, &set) {
+        print_stderr(&warning);
     }
     Ok(set)
 }
 
-/// In which networks or flows runs of one point and seed differ, of whatever schemes; nothing if they are the same.
+/// Returns how the networks or flows of runs with the same point and seed differ, over all schemes; empty if they are equal.
 pub(super) fn other_flows(ours: &[RunResults], theirs: &[RunResults]) -> Option<String> {
-    let place = |run: &RunResults| (run.summary.seed, point_of(run));
-    let mut found = Vec::new();
+    let seed_and_point = |run: &RunResults| (run.summary.seed, point_of(run));
+    let mut differences = Vec::new();
     for run in ours {
-        if let Some(other) = theirs.iter().find(|other| place(other) == place(run)) {
+        if let Some(other) = theirs.iter().find(|other| seed_and_point(other) == seed_and_point(run)) {
             for key in ["topology", "traffic", "failure", "sizes", "stop"] {
-                found.extend(differing_below(key, &run.manifest.resolved, &other.manifest.resolved));
+                differences.extend(differing_below(key, &run.manifest.resolved, &other.manifest.resolved));
             }
         }
     }
-    let found = first_of_each_key(found).into_iter();
-    let found: Vec<String> = found.map(|it| format!("{}: {} and {}", it.key, it.before, it.after)).collect();
-    (!found.is_empty()).then(|| first_of(&found, "; "))
+    let differences = first_of_each_key(differences).into_iter();
+    let differences: Vec<String> =
+        differences.map(|it| format!("{}: {} and {}", it.key, it.before, it.after)).collect();
+    (!differences.is_empty()).then(|| first_of(&differences, "; "))
 }
 
 /// Returns the differences between the settings of runs of one name; nothing if they are the same.
-fn other_settings(before: &Set, after: &Set) -> Option<String> {
-    let mut found = Vec::new();
+fn setting_differences(before: &Set, after: &Set) -> Option<String> {
+    let mut differences = Vec::new();
     for run in &before.runs {
         if let Some(other) = after.runs.iter().find(|other| other.manifest.run == run.manifest.run) {
-            found.extend(differing(&run.manifest.resolved, &other.manifest.resolved));
+            differences.extend(differing(&run.manifest.resolved, &other.manifest.resolved));
         }
     }
-    let found: Vec<String> = first_of_each_key(found).iter().map(ToString::to_string).collect();
-    (!found.is_empty()).then(|| format!("the results are of different settings: {}", first_of(&found, "; ")))
+    let differences: Vec<String> = first_of_each_key(differences).iter().map(ToString::to_string).collect();
+    (!differences.is_empty())
+        .then(|| format!("the results are of different settings: {}", first_of(&differences, "; ")))
 }
 
 /// The first of the differences in each key, in the order of the keys.
-fn first_of_each_key(mut found: Vec<Differing>) -> Vec<Differing> {
-    found.sort_by(|one, other| one.key.cmp(&other.key));
-    found.dedup_by(|one, other| one.key == other.key);
-    found
+fn first_of_each_key(mut differences: Vec<Differing>) -> Vec<Differing> {
+    differences.sort_by(|one, other| one.key.cmp(&other.key));
+    differences.dedup_by(|one, other| one.key == other.key);
+    differences
 }
 
 /// A line for each side that is unfinished.
-pub(super) fn lacking(args: &CompareArgs, before: &Set, after: &Set) -> Vec<String> {
+pub(super) fn unfinished_sides(args: &CompareArgs, before: &Set, after: &Set) -> Vec<String> {
     let sides = [(&args.before, before), (&args.after, after)];
     let lacks = |(path, set): (&std::path::PathBuf, &Set)| {
         set.unfinished.as_ref().map(|unfinished| format!("`{}` has {unfinished}", path.display()))
@@ -111,33 +113,33 @@ pub(super) fn lacking(args: &CompareArgs, before: &Set, after: &Set) -> Vec<Stri
 
 /// Returns warnings about a set: it is unfinished, its writer was taken over, or files were edited or cannot be
 /// checked.
-pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Vec<String> {
+pub(super) fn set_warnings(directory: &Path, set: &Set) -> Vec<String> {
     let path = directory.display();
-    let mut said = Vec::new();
-    said.extend(set.taken_over.as_deref().map(|dead| files::taken_over(directory, dead)));
-    said.extend(
+    let mut warnings = Vec::new();
+    warnings.extend(set.taken_over.as_deref().map(|dead| files::taken_over(directory, dead)));
+    warnings.extend(
         set.unfinished.as_ref().map(|unfinished| {
             format!("`{path}` is unfinished: {unfinished}; `{}` goes on with it", unfinished.command)
         }),
     );
-    said.extend(set.beside.as_ref().map(|beside| {
+    warnings.extend(set.next_set.as_ref().map(|beside| {
         format!(
             "`{path}`: these are the last complete results; there is also an unfinished sweep, {beside}; `{}` goes on with it",
             beside.command
         )
     }));
-    said.extend(set.differing.iter().map(|differing| format!("{differing}; only the runs' own files are read")));
+    warnings.extend(set.differing.iter().map(|differing| format!("{differing}; only the runs' own files are read")));
     if set.unchecked > 0 {
         let (unchecked, runs) = (set.unchecked, count(set.runs.len(), "run"));
-        said.push(format!(
+        warnings.push(format!(
             "`{path}`: no hash vouches for {unchecked} of {runs}, because their manifests or the grid's are of an earlier \
              version: changes to their files cannot be seen"
         ));
     }
-    said
+    warnings
 }
 
-/// A relative difference, or what is wrong with it.
+/// Error for results that have no run in common.
 pub(super) fn nothing_in_common(args: &CompareArgs, only_before: &[String], only_after: &[String]) -> CommandFailure {
     CommandFailure::Input(format!(
         "error: `{before}` and `{after}` have no run in common\n  only in `{before}`: {}\n  only in `{after}`: {}\nhelp: runs are \
@@ -150,7 +152,7 @@ pub(super) fn nothing_in_common(args: &CompareArgs, only_before: &[String], only
 }
 
 /// Returns the regressions, in a line.
-fn what_is_worse(comparison: &RunsComparison) -> String {
+fn describe_regressions(comparison: &RunsComparison) -> String {
     let worse = |pair: &RunComparison| pair.rows.iter().filter(|row| row.change == MetricChange::Regressed).count();
     let pairs = || comparison.pairs.iter().filter(|pair| pair.regressed());
     let metrics = pairs().map(worse).sum();
@@ -180,15 +182,15 @@ fn metrics(comparison: &RunsComparison) -> Sheet {
             ];
             sheet::SheetRow { name: pair.after.clone(), keys: Vec::new(), cells }
         };
-        let there = pair.rows.iter().filter(|row| row.before.is_some() || row.after.is_some());
-        there.map(row).collect::<Vec<_>>()
+        let present = pair.rows.iter().filter(|row| row.before.is_some() || row.after.is_some());
+        present.map(row).collect::<Vec<_>>()
     };
     let columns = ["metric", "before", "after", "ratio", "change"].map(str::to_owned).into();
     let rows = comparison.pairs.iter().flat_map(rows_of).collect();
     Sheet { name: "metrics", title: String::new(), first: "run", columns, rows }
 }
 
-/// A difference in a word; none where it is neither.
+/// Returns a change as a word; empty if the metric neither improved nor regressed.
 const fn word(change: MetricChange) -> &'static str {
     match change {
         MetricChange::Improved => "better",

@@ -9,7 +9,7 @@ use study::unrepeatable;
 use super::compare::read_set;
 use super::show::{chosen, not_a_file};
 use crate::args::ExplainArgs;
-use crate::exit::{CommandFailure, tell};
+use crate::exit::{CommandFailure, print_stderr};
 use crate::sheet::check_csv;
 
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CommandFailure> {
@@ -19,13 +19,13 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CommandFailure> {
     if args.traits {
         return traits::explain(args, &runs);
     }
-    if let Some(why) = runs.iter().find_map(unrepeatable) {
+    if let Some(reason) = runs.iter().find_map(unrepeatable) {
         let replays = [(args.flow.is_some(), "--flow"), (args.bins, "--bins"), (args.all, "--all")];
         if let Some((_, option)) = replays.into_iter().find(|(given, _)| *given) {
             let help = format!("leave out {option}, or choose other runs with --only");
-            return Err(CommandFailure::Input(format!("error: {why}, which {option} needs\nhelp: {help}")));
+            return Err(CommandFailure::Input(format!("error: {reason}, which {option} needs\nhelp: {help}")));
         }
-        tell(&format!("note: {why}: counters are compared instead, as with --traits"));
+        print_stderr(&format!("note: {reason}: counters are compared instead, as with --traits"));
         return traits::explain(args, &runs);
     }
     causes::explain(args, &runs)

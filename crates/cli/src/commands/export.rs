@@ -11,11 +11,11 @@ use study::headroom::PfcCable;
 use units::{Bytes, Frac};
 
 use crate::args::ExportSonicArgs;
-use crate::exit::{CommandFailure, print, tell};
+use crate::exit::{CommandFailure, print, print_stderr};
 use crate::table::bytes;
 
 /// The maximum size of a trial: cables that hold more are not tried.
-const TRIED: Bytes = Bytes::new(512 << 20);
+const MAX_TRIAL_HEADROOM: Bytes = Bytes::new(512 << 20);
 
 pub(crate) fn sonic(args: &ExportSonicArgs) -> Result<(), CommandFailure> {
     let overrides = Overrides { set: args.set.clone(), ..Overrides::default() };
@@ -29,7 +29,7 @@ pub(crate) fn sonic(args: &ExportSonicArgs) -> Result<(), CommandFailure> {
     let switch = chosen(&setup.network, args.switch.as_deref())?;
     let exported = Exported::new(args, &setup.network, switch, setup.host.mss, &run.id)?;
     for note in &exported.notes {
-        tell(note);
+        print_stderr(note);
     }
     print(&format!("{:#}", exported.device.tables()))
 }
@@ -118,7 +118,7 @@ impl Exported {
                 let own = out.gate.headroom;
                 let kind = CableKind { trial, cable, headroom, own, count: 0 };
                 kinds.entry((speed_mbps, cable_m)).or_insert(kind).count += 1;
-                Some((headroom, threshold(out.gate.off, &name, &mut notes)))
+                Some((headroom, threshold(out.gate.xoff, &name, &mut notes)))
             } else {
                 None
             };
@@ -134,16 +134,16 @@ impl Exported {
             notes.push("note: SONiC has no phantom queues; they are left out".into());
         }
         let classes = args.priorities.len() as u64;
-        let kept: u64 = kinds.values().map(|kind| kind.headroom.size * kind.count * classes).sum();
+        let headroom: u64 = kinds.values().map(|kind| kind.headroom.size * kind.count * classes).sum();
         let buffer = node.switch.filter(|switch| switch.buffer != Bytes::MAX).map(|switch| switch.buffer.get());
-        if let Some(total) = buffer.filter(|&total| kept >= total) {
-            return Err(too_much(&node.name, &asic, &traffic, total, kept, &kinds, classes));
+        if let Some(total) = buffer.filter(|&total| headroom >= total) {
+            return Err(headroom_too_large(&node.name, &asic, &traffic, total, headroom, &kinds, classes));
         }
         for kind in kinds.values() {
-            notes.push(kind.told()?);
+            notes.push(kind.describe()?);
         }
-        let revision = if args.separate_wred { Revision::Apart } else { Revision::Shared };
-        let buffer = buffer.map(|total| SwitchMemory { total, shared: total - kept });
+        let revision = if args.separate_wred { Revision::Separate } else { Revision::Shared };
+        let buffer = buffer.map(|total| SwitchMemory { total, shared: total - headroom });
         let priorities = args.priorities.clone();
         Ok(Self { device: Device { ports, buffer, priorities, traffic, revision }, notes })
     }
@@ -171,7 +171,7 @@ fn of_power(power: i32) -> u64 {
 
 impl CableKind {
     /// Returns the result of the formula, and of its trial in simulation.
-    fn told(&self) -> Result<String, CommandFailure> {
+    fn describe(&self) -> Result<String, CommandFailure> {
         let HeadroomCable { speed_mbps, length_m, .. } = self.cable;
         let xoff = self.headroom.xoff;
         let formula = format!(
@@ -179,29 +179,29 @@ impl CableKind {
             bytes(xoff),
             bytes(self.own.get())
         );
-        if Bytes::new(xoff) > TRIED {
+        if Bytes::new(xoff) > MAX_TRIAL_HEADROOM {
             return Ok(format!("{formula}; too long to be tried in simulation"));
         }
         let drops = self.trial.drops(Bytes::new(xoff))?;
         if drops > 0 {
             return Ok(format!("{formula}; warning: in simulation {drops} packets find no room with it"));
         }
-        let least = self.trial.least(Bytes::new(xoff))?;
+        let min_xoff = self.trial.minimum(Bytes::new(xoff))?;
         Ok(format!(
             "{formula}. In simulation nothing is dropped with it. {} ({:.2} of it) would do there; 1 KiB less would not",
-            bytes(least.get()),
-            least.get() as f64 / xoff as f64
+            bytes(min_xoff.get()),
+            min_xoff.get() as f64 / xoff as f64
         ))
     }
 }
 
 /// Returns the error for headroom that does not fit: the maximum length of the cables, and the alternatives.
-fn too_much(
+fn headroom_too_large(
     name: &str,
     asic: &Asic,
     traffic: &LosslessTraffic,
     total: u64,
-    kept: u64,
+    headroom: u64,
     kinds: &BTreeMap<(u64, u64), CableKind>,
     classes: u64,
 ) -> CommandFailure {
@@ -209,21 +209,21 @@ fn too_much(
         return CommandFailure::Input(format!("error: switch {name} has no room"));
     };
     let of = |kind: &CableKind| kind.headroom.size * kind.count * classes;
-    let room = total.saturating_sub(kept - of(longest));
-    let each = room / (longest.count * classes).max(1);
-    let then = crate::sonic::longest(asic, &longest.cable, traffic, each).map_or_else(
+    let available = total.saturating_sub(headroom - of(longest));
+    let each = available / (longest.count * classes).max(1);
+    let advice = crate::sonic::longest(asic, &longest.cable, traffic, each).map_or_else(
         || "no cable is short enough".to_owned(),
         |length_m| format!("such cables may be up to {length_m} m long"),
     );
     CommandFailure::Input(format!(
         "error: headroom does not fit switch {name}: {} for {} of {} Mb/s over {} m each, {} for all, of a buffer of {}\n\
-         help: {then} in this buffer; or give the switch more ([switch] buffer), fewer lossless priorities, or let what \
+         help: {advice} in this buffer; or give the switch more ([switch] buffer), fewer lossless priorities, or let what \
          crosses the long link be lossy: GEMINI, Uno and On-Ramp need no pauses there, LSCC keeps its queue short",
         bytes(longest.headroom.size * classes),
         study::count(longest.count as usize, "cable"),
         longest.cable.speed_mbps,
         longest.cable.length_m,
-        bytes(kept),
+        bytes(headroom),
         bytes(total),
     ))
 }

@@ -10,9 +10,9 @@ use scenario::import::{
 
 use crate::args::{
     self, ImportChakraArgs, ImportCommand, ImportGoalArgs, ImportGraphArgs, ImportHpccArgs, ImportHtsimArgs,
-    ImportMscclArgs, ImportOnto, ImportSimaiArgs, ImportTrafficArgs,
+    ImportMscclArgs, ImportSimaiArgs, ImportTarget, ImportTrafficArgs,
 };
-use crate::exit::{CommandFailure, print, tell};
+use crate::exit::{CommandFailure, print, print_stderr};
 use crate::named_file::{NamedFile, OutputKind, outside_of_results};
 
 /// The option that names the scenario, and with it the list of flows next to it.
@@ -27,7 +27,7 @@ pub(crate) fn import(command: &ImportCommand) -> Result<(), CommandFailure> {
         print(&format!("wrote {path}"))?;
     }
     for note in imported.notes {
-        tell(&format!("note: {note}"));
+        print_stderr(&format!("note: {note}"));
     }
     Ok(())
 }
@@ -126,11 +126,11 @@ impl ImportCommand {
         match self {
             Self::Htsim(args) => &args.out,
             Self::Hpcc(args) => &args.out,
-            Self::Goal(args) => &args.onto.out,
-            Self::Chakra(args) => &args.onto.out,
-            Self::Msccl(args) => &args.onto.out,
-            Self::Simai(args) => &args.onto.out,
-            Self::Flows(args) | Self::Netflow(args) | Self::Pcap(args) => &args.onto.out,
+            Self::Goal(args) => &args.target.out,
+            Self::Chakra(args) => &args.target.out,
+            Self::Msccl(args) => &args.target.out,
+            Self::Simai(args) => &args.target.out,
+            Self::Flows(args) | Self::Netflow(args) | Self::Pcap(args) => &args.target.out,
             Self::Graphml(args) => &args.graph.out,
             Self::Sndlib(args) => &args.graph.out,
             Self::Links(args) | Self::Containerlab(args) => &args.out,
@@ -169,10 +169,10 @@ fn hpcc(args: &ImportHpccArgs) -> Result<Imported, ImportError> {
 
 fn goal(args: &ImportGoalArgs, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let schedule = files::read(&args.schedule, scenario::FOREIGN)?;
-    let name = named(&args.onto.out);
+    let name = named(&args.target.out);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.schedule) };
     let options = GoalOptions { placement: placement(args.placement), eager: &args.eager };
-    args.onto.with_base(base, |base| import_goal(&schedule, &options, base, &names))
+    args.target.with_base(base, |base| import_goal(&schedule, &options, base, &names))
 }
 
 fn chakra(args: &ImportChakraArgs, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
@@ -182,32 +182,32 @@ fn chakra(args: &ImportChakraArgs, base: Option<&Base<'_>>) -> Result<Imported, 
     let traces: Vec<(&str, Vec<u8>)> = names.iter().map(String::as_str).zip(files).collect();
     let groups = args.groups.as_deref().map(|path| Ok::<_, ImportError>((read(path)?, shown(path)))).transpose()?;
     let groups = groups.as_ref().map(|(text, name)| (text.as_str(), name.as_str()));
-    let (name, placement) = (named(&args.onto.out), placement(args.placement));
-    args.onto.with_base(base, |base| import_chakra(&traces, groups, base, placement, &name))
+    let (name, placement) = (named(&args.target.out), placement(args.placement));
+    args.target.with_base(base, |base| import_chakra(&traces, groups, base, placement, &name))
 }
 
 fn msccl(args: &ImportMscclArgs, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let text = read(&args.algorithm)?;
-    let name = named(&args.onto.out);
+    let name = named(&args.target.out);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.algorithm) };
     let placement = placement(args.placement);
-    args.onto.with_base(base, |base| import_msccl(&text, &args.size, base, placement, &names))
+    args.target.with_base(base, |base| import_msccl(&text, &args.size, base, placement, &names))
 }
 
 fn simai(args: &ImportSimaiArgs, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let text = read(&args.workload)?;
-    let name = named(&args.onto.out);
+    let name = named(&args.target.out);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.workload) };
     let options = SimaiOptions { placement: placement(args.placement), passes: args.passes, ranks: args.ranks };
-    args.onto.with_base(base, |base| import_simai(&text, &options, base, &names))
+    args.target.with_base(base, |base| import_simai(&text, &options, base, &names))
 }
 
 fn traffic(args: &ImportTrafficArgs, format: TrafficFormat, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let file = files::read(&args.traffic, scenario::FOREIGN)?;
-    let name = named(&args.onto.out);
+    let name = named(&args.target.out);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.traffic) };
     let placement = placement(args.placement);
-    args.onto.with_base(base, |base| import_traffic(&file, format, base, placement, &names))
+    args.target.with_base(base, |base| import_traffic(&file, format, base, placement, &names))
 }
 
 fn placement(chosen: args::Placement) -> Placement {
@@ -240,7 +240,7 @@ fn graph(args: &ImportGraphArgs, format: GraphFormat, units: Units<'_>) -> Resul
     Ok(import_graph(&text, format, &options, &names)?)
 }
 
-impl ImportOnto {
+impl ImportTarget {
     /// Calls with the scenario that lends its network, if one is given.
     fn with_base(
         &self,

@@ -38,7 +38,7 @@ pub(crate) fn laws(args: &LawsArgs) -> Result<(), CommandFailure> {
     }
     if args.law.is_some() {
         let params = parameters(chosen[0]);
-        if args.csv.is_asked() {
+        if args.csv.is_requested() {
             return print_csv(&[params], args.csv.table());
         }
         return print(&one(chosen[0], &params));
@@ -51,7 +51,7 @@ pub(crate) fn laws(args: &LawsArgs) -> Result<(), CommandFailure> {
     let columns = ["what it does", "reacts to", "from"].map(str::to_owned).into();
     let rows = chosen.iter().map(row).collect();
     let laws = Sheet { name: "laws", title: String::new(), first: "law", columns, rows };
-    if args.csv.is_asked() {
+    if args.csv.is_requested() {
         return print_csv(&[laws], args.csv.table());
     }
     let table = crate::table::wrapped(&laws);

@@ -69,13 +69,13 @@ pub(crate) mod proxy {
         ))
     }
 }
+pub(crate) mod flow_comparison;
 pub(crate) mod python;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod score;
 pub(crate) mod show;
-pub(crate) mod sides;
 pub(crate) mod size;
 pub(crate) mod sweep;
 #[cfg(all(target_os = "linux", feature = "transport"))]

@@ -18,7 +18,7 @@ const PAGE: &str = include_str!("new_law/page.txt");
 const DRAFTED_LAW: &str = include_str!("new_law/drafted.txt");
 const DRAFTED_PAGE: &str = include_str!("new_law/drafted_page.txt");
 /// A file of sources is never longer.
-const SOURCE: SizeLimit = SizeLimit { what: "a source file", mib: 1 };
+const SOURCE: SizeLimit = SizeLimit { kind: "a source file", mib: 1 };
 /// Words that Rust keeps for itself, of those that could be the name of a law.
 const KEYWORDS: [&str; 12] =
     ["abstract", "final", "impl", "loop", "match", "mod", "move", "static", "super", "trait", "type", "yield"];
@@ -103,7 +103,7 @@ fn make(name: &str, root: &Path, drafted: Option<&Drafted>) -> Result<NewLawResu
     };
     // All is written before anything has its name.
     for (draft, path) in new {
-        draft.put_if_missing().map_err(|error| CommandFailure::file("make", &path, &error))?;
+        draft.put_if_absent().map_err(|error| CommandFailure::file("make", &path, &error))?;
     }
     for RegistryFile { file, draft } in entries {
         draft.put().map_err(|error| CommandFailure::file("write", &root.join(file), &error))?;
@@ -115,7 +115,8 @@ fn make(name: &str, root: &Path, drafted: Option<&Drafted>) -> Result<NewLawResu
 impl LawNames {
     /// The names of a law that is not there yet.
     fn of(name: &str, root: &Path) -> Result<Self, CommandFailure> {
-        let wrong = |why: &str| CommandFailure::Input(format!("error: {name:?} cannot be the name of a law: {why}"));
+        let invalid_name =
+            |reason: &str| CommandFailure::Input(format!("error: {name:?} cannot be the name of a law: {reason}"));
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let parts: Vec<&str> = name.split('-').collect();
         if !name.bytes().all(is_plain)
@@ -123,7 +124,7 @@ impl LawNames {
             || parts.iter().any(|part| part.is_empty())
             || name.len() > 24
         {
-            return Err(wrong(
+            return Err(invalid_name(
                 "expected at most 24 lower-case letters, digits and single hyphens, a letter first, as in `my-law`",
             ));
         }
@@ -131,7 +132,7 @@ impl LawNames {
         let capital = |part: &&str| part[..1].to_ascii_uppercase() + &part[1..];
         let law: String = parts.iter().map(capital).collect();
         if KEYWORDS.contains(&name) {
-            return Err(wrong("Rust keeps that word for itself"));
+            return Err(invalid_name("Rust keeps that word for itself"));
         }
         let sources = root.join("crates/core/laws/src");
         if !sources.join("law.rs").is_file() {
@@ -141,14 +142,14 @@ impl LawNames {
             )));
         }
         if sources.join(&module).is_dir() || sources.join(format!("{module}.rs")).exists() {
-            return Err(wrong(&format!("crates/core/laws/src has a module `{module}` already")));
+            return Err(invalid_name(&format!("crates/core/laws/src has a module `{module}` already")));
         }
         // The types of all laws and of their shared modules have one namespace.
         let used = ["lib.rs", "law.rs"].map(|file| read(&sources.join(file)));
         for text in used {
             let is_word = |word: &str| word == law;
             if text?.split(|letter: char| !letter.is_alphanumeric()).any(is_word) {
-                return Err(wrong(&format!("crates/core/laws has a type `{law}` already")));
+                return Err(invalid_name(&format!("crates/core/laws has a type `{law}` already")));
             }
         }
         Ok(Self { name: name.to_owned(), module, law })
@@ -158,7 +159,7 @@ impl LawNames {
         let Self { name, module, law } = self;
         [("@name@", name), ("@module@", module), ("@type@", law), ("@title@", law)]
             .iter()
-            .fold(template.to_owned(), |text, (place, word)| text.replace(place, word))
+            .fold(template.to_owned(), |text, (placeholder, value)| text.replace(placeholder, value))
     }
 
     /// Among the modules, which are in order.
@@ -171,10 +172,10 @@ impl LawNames {
         // `mod params` is separate, before them, because of its macros.
         let last = lines.iter().rposition(|line| named(line).is_some())?;
         let later = |line: &String| named(line).is_some_and(|other| other != "params" && other > self.module);
-        let place = lines.iter().position(later).unwrap_or(last + 1);
+        let index = lines.iter().position(later).unwrap_or(last + 1);
         // Test-only modules are below their attribute.
-        let place = if place > 0 && lines[place - 1].starts_with("#[") { place - 1 } else { place };
-        lines.insert(place, format!("pub mod {};", self.module));
+        let index = if index > 0 && lines[index - 1].starts_with("#[") { index - 1 } else { index };
+        lines.insert(index, format!("pub mod {};", self.module));
         Some(lines.join("\n") + "\n")
     }
 
@@ -192,19 +193,19 @@ fn entry(
     enter: impl FnOnce(&str) -> Option<String>,
 ) -> Result<RegistryFile, CommandFailure> {
     let path = root.join(file);
-    let seen = FileIdentity::of(&path);
+    let identity = FileIdentity::of(&path);
     let text = enter(&read(&path)?).ok_or_else(|| {
         CommandFailure::Input(format!(
             "error: `{}` is not as this version of Narrows has it: the place for a law was not found, and nothing was written",
             path.display()
         ))
     })?;
-    Ok(RegistryFile { file, draft: draft(&path, seen, &text)? })
+    Ok(RegistryFile { file, draft: draft(&path, identity, &text)? })
 }
 
 /// A file that is written and has not its name yet; it replaces only the one that was seen.
-fn draft(path: &Path, seen: FileIdentity, text: &str) -> Result<AtomicFile, CommandFailure> {
-    let draft = AtomicFile::replacing(path, seen).and_then(|draft| {
+fn draft(path: &Path, identity: FileIdentity, text: &str) -> Result<AtomicFile, CommandFailure> {
+    let draft = AtomicFile::replacing(path, identity).and_then(|draft| {
         draft.file().write_all(text.as_bytes())?;
         Ok(draft)
     });
@@ -212,12 +213,12 @@ fn draft(path: &Path, seen: FileIdentity, text: &str) -> Result<AtomicFile, Comm
 }
 
 /// A text with a line more, after the first that begins like that.
-fn after(text: &str, begins: &str, line: &str) -> Option<String> {
+fn after(text: &str, prefix: &str, line: &str) -> Option<String> {
     let found = text.split_inclusive('\n').scan(0, |end, found| {
         *end += found.len();
         Some((found, *end))
     });
-    let (_, end) = { found }.find(|(found, _)| found.starts_with(begins))?;
+    let (_, end) = { found }.find(|(found, _)| found.starts_with(prefix))?;
     Some(format!("{}{line}\n{}", &text[..end], &text[end..]))
 }
 
@@ -230,13 +231,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_goes_behind_the_first_that_begins_like_that() {
+    fn lines_are_inserted_after_the_first_match() {
         assert_eq!(after("a\nb 1\nb 2\n", "b", "new"), Some("a\nb 1\nnew\nb 2\n".to_owned()));
         assert_eq!(after("a\n", "b", "new"), None);
     }
 
     #[test]
-    fn a_module_stands_in_its_place() {
+    fn module_declarations_stay_sorted() {
         let names = |module: &str| LawNames { name: String::new(), module: module.to_owned(), law: String::new() };
         let text = "mod params;\n\npub mod bbr;\nmod round;\n#[cfg(test)]\nmod testbed;\npub mod vegas;\n";
         let declared = |module: &str| names(module).declared(text).unwrap();

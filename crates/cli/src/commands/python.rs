@@ -12,7 +12,7 @@ use crate::exit::CommandFailure;
 /// count as modules.
 const MAIN: &str = "import sys
 absent = sys.argv.pop(1)
-sys.path = [place for place in sys.path if place]
+sys.path = [path for path in sys.path if path]
 try:
     try:
         from narrows.__main__ import main
@@ -28,14 +28,14 @@ except KeyboardInterrupt:
 
 /// Becomes Python, which runs the command. Returns only an error.
 pub(crate) fn exec(words: &[OsString]) -> CommandFailure {
-    let absent = |why: &str| {
+    let absent = |reason: &str| {
         let name = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
         format!(
-            "error: `narrows {name}` is in the Python package, and {why}\nhelp: `pip install .` in a clone of the \
+            "error: `narrows {name}` is in the Python package, and {reason}\nhelp: `pip install .` in a clone of the \
              repository installs it"
         )
     };
-    let lacks = absent("`python3` does not have it");
-    let error = Command::new("python3").arg("-c").arg(MAIN).arg(lacks).args(words).exec();
+    let missing = absent("`python3` does not have it");
+    let error = Command::new("python3").arg("-c").arg(MAIN).arg(missing).args(words).exec();
     CommandFailure::Input(absent(&format!("`python3` cannot be started: {error}")))
 }

@@ -14,8 +14,8 @@ use results::store::{self, MANIFEST, NEXT, REPORT, REPORT_SEAL, load_set, may_re
 use study::page;
 
 use crate::args::{ReportArgs, Scale};
-use crate::exit::{CommandFailure, print, tell, tell_of_lock};
-use crate::named_file::{NamedFile, OutputKind, tell_of_leftovers};
+use crate::exit::{CommandFailure, print, print_lock_notes, print_stderr};
+use crate::named_file::{NamedFile, OutputKind, print_leftovers};
 use crate::record::{RecordFolder, RecordKind, RecordRow, field, recorded_papers};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<(), CommandFailure> {
@@ -28,33 +28,33 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), CommandFailure> {
     let other = args.out.as_ref().filter(|out| !is_same(out, &inside));
     let other = other.map(|out| NamedFile::new(out, OutputKind::Report, "--out")).transpose()?;
     if other.is_none() {
-        tell_of_leftovers(&inside);
-        tell_of_leftovers(&directory.join(NEXT).join(REPORT));
+        print_leftovers(&inside);
+        print_leftovers(&directory.join(NEXT).join(REPORT));
     }
-    let is_whole = || directory.join(MANIFEST).exists();
-    let lock = if other.is_none() && is_whole() { Some(store::lock(directory, "narrows report")?) } else { None };
+    let has_manifest = || directory.join(MANIFEST).exists();
+    let lock = if other.is_none() && has_manifest() { Some(store::lock(directory, "narrows report")?) } else { None };
     if let Some(lock) = &lock {
-        tell_of_lock(directory, lock);
+        print_lock_notes(directory, lock);
     }
     let set = load_set(directory)?;
-    let said = super::compare::what_it_lacks(directory, &set);
-    for said in &said {
-        tell(said);
+    let warnings = super::compare::set_warnings(directory, &set);
+    for warning in &warnings {
+        print_stderr(warning);
     }
-    let whole = set.unfinished.is_none();
-    if whole && other.is_none() && lock.is_none() {
-        // The set became whole in between, and this process has not locked it.
+    let complete = set.unfinished.is_none();
+    if complete && other.is_none() && lock.is_none() {
+        // The set became complete in between, and this process has not locked it.
         return report(args);
     }
-    let html = page::of_results(&set.runs, said.into_iter().filter(|_| !whole).collect());
+    let html = page::of_results(&set.runs, warnings.into_iter().filter(|_| !complete).collect());
     let out = if let Some(other) = other {
         other.write(html)?
     } else {
         // The report of an unfinished set is in `.next`, so that the complete set's can later take its place.
-        let out = if whole { inside } else { directory.join(NEXT).join(REPORT) };
+        let out = if complete { inside } else { directory.join(NEXT).join(REPORT) };
         lock.as_ref().map_or(Ok(()), files::Lock::check)?;
         may_replace_report(&out)?;
-        files::replace(&out, &REPORT_SEAL.put_on(html))?;
+        files::replace(&out, &REPORT_SEAL.seal(html))?;
         out
     };
     print(&format!("wrote {}", out.display()))
@@ -103,7 +103,7 @@ fn recorded_claims(papers: &Path, paper: &str, scale: Scale) -> Result<Vec<Recor
             paper: paper.to_owned(),
             in_paper: info("in_paper"),
             text: of("claim"),
-            said: of("paper"),
+            paper_value: of("paper"),
             measured: of("measured"),
             scale: scale.name().to_owned(),
             scaled: info("scaled"),

@@ -20,7 +20,7 @@ use study::{Finished, Simulator, Study, program, vary};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
-use crate::exit::{CommandFailure, print, tell, tell_of_lock};
+use crate::exit::{CommandFailure, print, print_lock_notes, print_stderr};
 use crate::named_file::{NamedFile, OutputKind, outside_of_results};
 use crate::progress::Terminal;
 use crate::record::{FigureRecord, RecordFolder, RecordRow, natural};
@@ -74,7 +74,7 @@ impl Scale {
 
     /// Returns the minimum number of seeds of a verdict that is kept. At the paper's size one seed may take hours, so
     /// one is enough; the record has the number of seeds.
-    const fn least_seeds(self) -> u64 {
+    const fn min_seeds(self) -> u64 {
         match self {
             Self::Paper => 1,
             Self::Quick => self.seeds(),
@@ -85,14 +85,14 @@ impl Scale {
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
     check_csv(&args.common.csv, &["claims", "causes", "tables"])?;
     let changed = !args.common.set.is_empty() || args.common.seed.is_some();
-    if let Some(option) = kept(args).filter(|_| changed) {
+    if let Some(option) = recording_option(args).filter(|_| changed) {
         return Err(CommandFailure::Input(format!(
             "error: {option} keeps the verdicts of the files as they are\nhelp: leave out --set and --seed"
         )));
     }
     let seeds = args.seeds.unwrap_or(args.scale.seeds());
-    if let Some(option) = kept(args).filter(|_| seeds < args.scale.least_seeds()) {
-        let (scale, needed) = (args.scale.name(), args.scale.least_seeds());
+    if let Some(option) = recording_option(args).filter(|_| seeds < args.scale.min_seeds()) {
+        let (scale, needed) = (args.scale.name(), args.scale.min_seeds());
         return Err(CommandFailure::Input(format!(
             "error: {option} keeps verdicts, which are of {needed} seeds or more at the scale `{scale}`; --seeds {seeds} is too few"
         )));
@@ -114,12 +114,12 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
     let root = root(args);
     std::fs::create_dir_all(&root).map_err(|error| CommandFailure::file("create", &root, &error))?;
     let lock = files::Lock::take(&root, &format!("narrows reproduce {}", args.what.join(" ")))?;
-    tell_of_lock(&root, &lock);
+    print_lock_notes(&root, &lock);
     // That finished runs would be lost is found out before the first figure, too.
     for figure in &figures {
         for suspect in std::iter::once(None).chain(figure.suspects.iter().map(Some)) {
-            if place(figure, suspect, args).is_dir() {
-                checked(figure, suspect, args)?;
+            if results_dir(figure, suspect, args).is_dir() {
+                check_overwrite(figure, suspect, args)?;
             }
         }
     }
@@ -127,7 +127,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
     let count = figures.len();
     for (number, figure) in figures.into_iter().enumerate() {
         if !args.common.is_silent() {
-            tell(&format!("[{}/{count}] {}: {}", number + 1, figure.name, figure.scenario.config.title));
+            print_stderr(&format!("[{}/{count}] {}: {}", number + 1, figure.name, figure.scenario.config.title));
         }
         let reproduced = run(figure, args)?;
         if !args.common.is_silent() {
@@ -147,7 +147,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
     }
     if args.common.json {
         print(&format!("{:#}", as_json(&done, args.scale)))?;
-    } else if args.common.csv.is_asked() {
+    } else if args.common.csv.is_requested() {
         let tables = done.iter().flat_map(|it| crate::table::averages("tables", &it.tables));
         let trials = causes::sheet(done.iter().map(|it| (&it.figure, &it.trials[..])));
         let sheets: Vec<Sheet> = [verdicts(&done), trials].into_iter().chain(tables).collect();
@@ -155,13 +155,13 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
     } else if !args.common.quiet {
         print(&tally(&done))?;
     }
-    crate::exit::sound(done.iter().flat_map(|it| &it.runs))?;
+    crate::exit::check_identities(done.iter().flat_map(|it| &it.runs))?;
     let worse = regressions(&done, args.scale);
     if worse.is_empty() || args.update_verdicts { Ok(()) } else { Err(CommandFailure::Regression(worse.join("\n"))) }
 }
 
 /// Returns the files that the arguments select, in order of their names.
-fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, CommandFailure> {
+fn chosen(papers: &Path, selection: &[String]) -> Result<Vec<(String, PathBuf)>, CommandFailure> {
     let mut all = Vec::new();
     let entries = |path: &Path| {
         let list = std::fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
@@ -180,29 +180,29 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Comm
         }
     }
     all.sort_by_key(|(name, _)| natural(name));
-    if what.is_empty() {
+    if selection.is_empty() {
         return Err(CommandFailure::Input(listed(papers, &all)));
     }
     let mut picked: Vec<(String, PathBuf)> = Vec::new();
-    for word in what {
+    for word in selection {
         // A figure's file selects its figure.
         let file = std::fs::canonicalize(word).ok().filter(|file| file.is_file());
         let of_file = |path: &PathBuf| file.is_some() && std::fs::canonicalize(path).ok() == file;
         let word = all.iter().find(|(_, path)| of_file(path)).map_or(word, |(name, _)| name);
         let exact = all.iter().any(|(name, _)| name == word);
-        let fits = |name: &str| {
+        let matches = |name: &str| {
             let paper = word == "all" || name.split('/').next() == Some(word);
-            let figure = if exact { name == word } else { begins(name, word) };
+            let figure = if exact { name == word } else { matches_prefix(name, word) };
             // The published variants are run when they are named.
             (paper && !name.ends_with(PUBLISHED)) || figure
         };
         let before = picked.len();
-        for (name, path) in all.iter().filter(|(name, _)| fits(name)) {
+        for (name, path) in all.iter().filter(|(name, _)| matches(name)) {
             if !picked.iter().any(|(known, _)| known == name) {
                 picked.push((name.clone(), path.clone()));
             }
         }
-        if picked.len() == before && !all.iter().any(|(name, _)| fits(name)) {
+        if picked.len() == before && !all.iter().any(|(name, _)| matches(name)) {
             if file.is_some() {
                 return Err(CommandFailure::Input(format!(
                     "error: `{word}` is not a figure's file in `{}`\nhelp: `--papers DIR` is the directory of the papers, with a folder \
@@ -254,7 +254,7 @@ fn listed(papers: &Path, all: &[(String, PathBuf)]) -> String {
 
 /// Returns whether a figure's name begins with a word, where numbers match as a whole: `uno/fig1` is no beginning of
 /// `uno/fig10`.
-fn begins(name: &str, word: &str) -> bool {
+fn matches_prefix(name: &str, word: &str) -> bool {
     let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
     let rest = name.strip_prefix(word).filter(|_| word.contains('/'));
     rest.is_some_and(|rest| !(digit(word.chars().last()) && digit(rest.chars().next())))
@@ -268,11 +268,14 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
     let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
     let mut overrides = super::run::overrides(&args.common, scale);
     let mut scenario = scenario::load(&path, &overrides)
-        .map_err(|error| lacks_quick(&path, &overrides).unwrap_or_else(|| CommandFailure::from(error)))?;
+        .map_err(|error| missing_quick_scale(&path, &overrides).unwrap_or_else(|| CommandFailure::from(error)))?;
     let text = files::text(&path, scenario::SCENARIO)?;
     let has_seeds = vary::has_seeds(&scenario);
     if has_seeds && args.seeds.is_some() {
-        tell(&format!("`{}` has seeds of its own ([grid] or a variant): --seeds is not for it", path.display()));
+        print_stderr(&format!(
+            "`{}` has seeds of its own ([grid] or a variant): --seeds is not for it",
+            path.display()
+        ));
     }
     if seeds > 1 && !has_seeds {
         vary::seeds(&mut overrides, &scenario, seeds)?;
@@ -281,7 +284,7 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
     let mut claims = Vec::new();
     for node in &scenario.config.claim {
         let claim = Claim::from_json(&node.to_json())
-            .map_err(|error| study::wrong_at(&scenario, node, error.expression(), error.brief()))?;
+            .map_err(|error| study::error_at(&scenario, node, error.expression(), error.brief()))?;
         let seeds = seeds_of(&scenario);
         let known: Vec<&str> = seeds.keys().map(String::as_str).collect();
         for run in claim.runs() {
@@ -295,7 +298,7 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
     }
     check_drawing(&path, &scenario)?;
     let suspects = if args.causes { causes::read(&path, &scenario, &claims, &overrides)? } else { Vec::new() };
-    let option = kept(args);
+    let option = recording_option(args);
     if let Some(option) = option {
         enough_seeds(&path, &scenario, &claims, option, args.scale)?;
     }
@@ -306,22 +309,22 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
 fn check_drawing(path: &Path, scenario: &Scenario) -> Result<(), CommandFailure> {
     let Some(node) = scenario.config.paper.as_ref().and_then(|paper| paper.get("plot")) else { return Ok(()) };
     let drawing = Drawing::from_json(&node.to_json())
-        .map_err(|error| study::wrong_at(scenario, node, error.expression(), error.brief()))?;
+        .map_err(|error| study::error_at(scenario, node, error.expression(), error.brief()))?;
     let known: Vec<&str> = scenario.config.schemes.value.iter().map(|(name, _)| name).collect();
     match drawing.schemes().into_iter().find(|scheme| !known.contains(scheme)) {
         None => Ok(()),
         Some(scheme) => {
-            let what = format!("{}: [[paper.plot]] speaks of a scheme `{scheme}`", path.display());
-            Err(CommandFailure::unknown(&what, scheme, &known))
+            let message = format!("{}: [[paper.plot]] speaks of a scheme `{scheme}`", path.display());
+            Err(CommandFailure::unknown(&message, scheme, &known))
         }
     }
 }
 
 /// Returns an error if a file has no quick scale, and this is the only error: the scale may be the default.
-fn lacks_quick(path: &Path, overrides: &Overrides) -> Option<CommandFailure> {
+fn missing_quick_scale(path: &Path, overrides: &Overrides) -> Option<CommandFailure> {
     let quick = overrides.scale.as_deref()?;
-    let whole = scenario::load(path, &Overrides { scale: None, ..overrides.clone() }).ok()?;
-    whole.config.scale.get(quick).is_none().then(|| {
+    let unscaled = scenario::load(path, &Overrides { scale: None, ..overrides.clone() }).ok()?;
+    unscaled.config.scale.get(quick).is_none().then(|| {
         CommandFailure::Input(format!(
             "error: `{}` has no quick scale ([scale.{quick}]), which `reproduce` runs by default\nhelp: `--scale paper` runs the \
              file as it stands",
@@ -346,11 +349,11 @@ fn enough_seeds(
             let Lookup::One(found) = find_run(known.iter().copied(), run) else { continue };
             let Some(own) = seeds.get(found) else { continue };
             let missing: Vec<String> = all.difference(own).map(u64::to_string).collect();
-            let wrong = if own.len() < scale.least_seeds() as usize {
+            let problem = if own.len() < scale.min_seeds() as usize {
                 let own = study::count(own.len(), "seed");
                 format!(
                     "has {own} of its own, and {} or more are needed at the scale `{}`",
-                    scale.least_seeds(),
+                    scale.min_seeds(),
                     scale.name()
                 )
             } else if missing.is_empty() {
@@ -359,7 +362,7 @@ fn enough_seeds(
                 format!("lacks the seeds {} that other runs have", missing.join(", "))
             };
             return Err(CommandFailure::Input(format!(
-                "error: {option} keeps verdicts, and in `{}` the run `{run}` of claim `{}` {wrong}\nhelp: change `seed` of \
+                "error: {option} keeps verdicts, and in `{}` the run `{run}` of claim `{}` {problem}\nhelp: change `seed` of \
                  [grid], or leave it out: then every run has the seeds that are needed",
                 path.display(),
                 claim.id
@@ -385,11 +388,11 @@ fn own_seed(run: &scenario::Run) -> Option<u64> {
 }
 
 /// The option that keeps this command's verdicts, if one was given.
-fn kept(args: &ReproduceArgs) -> Option<&'static str> {
+fn recording_option(args: &ReproduceArgs) -> Option<&'static str> {
     [(args.update_verdicts, "--update-verdicts"), (args.results.is_some(), "--results"), (args.values, "--values")]
         .into_iter()
         .find(|&(asked, _)| asked)
-        .map(|kept| kept.1)
+        .map(|found| found.1)
 }
 
 /// Returns the directory of the figures' results.
@@ -398,7 +401,7 @@ fn root(args: &ReproduceArgs) -> PathBuf {
 }
 
 /// The directory of a figure's results, or of those with the change of a suspected cause.
-fn place(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> PathBuf {
+fn results_dir(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> PathBuf {
     match suspect {
         None => root(args).join(&figure.name),
         Some(suspect) => root(args).join("causes").join(&figure.name).join(&suspect.cause.id),
@@ -406,11 +409,11 @@ fn place(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> Pa
 }
 
 /// Runs a figure's study, or the study with the change of a suspected cause.
-fn studied<T>(
+fn with_study<T>(
     figure: &Figure,
     suspect: Option<&Suspect>,
     args: &ReproduceArgs,
-    what: impl FnOnce(&Study<'_>) -> Result<T, study::Error>,
+    action: impl FnOnce(&Study<'_>) -> Result<T, study::Error>,
 ) -> Result<T, study::Error> {
     let words = ["narrows", "reproduce", figure.name.as_str(), "--scale", args.scale.name()];
     let mut words = words.map(str::to_owned).to_vec();
@@ -421,8 +424,8 @@ fn studied<T>(
     let watch = Terminal { quiet: args.common.is_silent() };
     let (simulator, notes) = (Simulator { checked: args.common.check_invariants }, super::run::notes());
     let scenario = suspect.map_or(&figure.scenario, Suspect::scenario);
-    what(&Study {
-        out: place(figure, suspect, args),
+    action(&Study {
+        out: results_dir(figure, suspect, args),
         claims: suspect.map_or(&figure.claims, Suspect::claims),
         schemes: suspect.map_or(&[], Suspect::schemes),
         ..super::run::of(scenario, &simulator, &watch, &notes, &args.common, words)
@@ -431,19 +434,19 @@ fn studied<T>(
 
 /// Refuses a figure if that would lose its finished runs.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime, the closure of any")]
-fn checked(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> Result<(), study::Error> {
-    studied(figure, suspect, args, |study| study.check())
+fn check_overwrite(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> Result<(), study::Error> {
+    with_study(figure, suspect, args, |study| study.check())
 }
 
 /// Does the runs of a figure, or those with the change of a suspected cause.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime, the closure of any")]
-fn finished(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> Result<Finished, study::Error> {
-    studied(figure, suspect, args, |study| study.run())
+fn run_study(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> Result<Finished, study::Error> {
+    with_study(figure, suspect, args, |study| study.run())
 }
 
 fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, CommandFailure> {
-    let finished = finished(&figure, None, args)?;
-    let trials = causes::try_all(&figure, &finished.runs, args)?;
+    let finished = run_study(&figure, None, args)?;
+    let trials = causes::try_suspects(&figure, &finished.runs, args)?;
     let mut specs = study::tables(&figure.scenario)?;
     if specs.is_empty() && !figure.claims.is_empty() {
         specs.push(TableSpec::of_completion_times());
@@ -586,7 +589,7 @@ fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), CommandFailure> {
         }
     }
     causes::record(&mut document, &reproduced.trials, scale)
-        .map_err(|why| CommandFailure::Input(format!("error: {}: {why}", path.display())))?;
+        .map_err(|reason| CommandFailure::Input(format!("error: {}: {reason}", path.display())))?;
     let mut recorded = document.to_string();
     if text.contains("\r\n") {
         recorded = recorded.replace("\r\n", "\n").replace('\n', "\r\n");
@@ -621,8 +624,8 @@ fn write_values(reproduced: &Reproduced, scale: Scale) -> Result<(), CommandFail
 fn seed_counts(scenario: &Scenario) -> String {
     let counts: BTreeSet<usize> = seeds_of(scenario).values().map(BTreeSet::len).collect();
     match (counts.first(), counts.last()) {
-        (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
-        (_, most) => most.copied().unwrap_or_default().to_string(),
+        (Some(min), Some(max)) if min < max => format!("{min} to {max}"),
+        (_, max) => max.copied().unwrap_or_default().to_string(),
     }
 }
 
@@ -673,8 +676,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_is_named_by_its_beginning() {
-        assert!(begins("uno/fig8-mixed", "uno/fig8") && begins("uno/fig1b", "uno/fig1") && begins("uno/fig8", "uno/"));
-        assert!(!begins("uno/fig10", "uno/fig1") && !begins("uno/fig8", "un"));
+    fn figures_are_selected_by_name_prefix() {
+        assert!(
+            matches_prefix("uno/fig8-mixed", "uno/fig8")
+                && matches_prefix("uno/fig1b", "uno/fig1")
+                && matches_prefix("uno/fig8", "uno/")
+        );
+        assert!(!matches_prefix("uno/fig10", "uno/fig1") && !matches_prefix("uno/fig8", "un"));
     }
 }

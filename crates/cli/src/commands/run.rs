@@ -12,7 +12,7 @@ use study::vary::SweepOptions;
 use study::{AttemptRecorder, Backend, Finished, Others, Simulator, Study};
 
 use crate::args::{Common, FileArgs, RunArgs, VaryArgs};
-use crate::exit::{CommandFailure, print, tell};
+use crate::exit::{CommandFailure, print, print_stderr};
 use crate::progress::Terminal;
 use crate::sheet::{Sheet, check_csv, print_csv};
 use crate::table::{self, Columns};
@@ -36,9 +36,9 @@ pub(crate) fn varied(file: &FileArgs, varied: &VaryArgs, common: &Common) -> Res
 pub(crate) fn words(command: &str, file: &FileArgs, varied: &VaryArgs) -> Vec<String> {
     let mut words = vec!["narrows".to_owned(), command.to_owned()];
     words.extend(file.words());
-    let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
-    varied.vary.iter().for_each(|(key, values)| say("--vary", format!("{key}={values}")));
-    varied.seeds.iter().for_each(|seeds| say("--seeds", seeds.to_string()));
+    let mut push_option = |option: &str, value: String| words.extend([option.to_owned(), value]);
+    varied.vary.iter().for_each(|(key, values)| push_option("--vary", format!("{key}={values}")));
+    varied.seeds.iter().for_each(|seeds| push_option("--seeds", seeds.to_string()));
     words
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn all_of(
 /// Shows the results of a study. A run that violates an identity is a failure.
 pub(crate) fn shown(finished: &Finished, common: &Common) -> Result<(), CommandFailure> {
     show(finished, common)?;
-    crate::exit::sound(finished.runs.iter().map(|run| &run.summary))
+    crate::exit::check_identities(finished.runs.iter().map(|run| &run.summary))
 }
 
 /// Returns a study of all of a scenario's runs, by the common options: those not finished yet are run.
@@ -103,12 +103,12 @@ pub(crate) fn notes() -> study::Ledger {
 
 /// The ledger, where this build has one.
 #[cfg(not(feature = "ledger"))]
-pub(crate) fn notes() -> study::NoNotes {
-    study::NoNotes
+pub(crate) fn notes() -> study::NullRecorder {
+    study::NullRecorder
 }
 
 /// Most rows of the table.
-const SHOWN: usize = 60;
+const MAX_ROWS: usize = 60;
 
 /// Prints the summary as JSON, or a table and where the rest is.
 fn show(finished: &Finished, common: &Common) -> Result<(), CommandFailure> {
@@ -118,15 +118,15 @@ fn show(finished: &Finished, common: &Common) -> Result<(), CommandFailure> {
             runs => study::summaries(runs),
         });
     }
-    if common.csv.is_asked() {
+    if common.csv.is_requested() {
         for warning in study::warnings(&finished.runs) {
-            tell(&warning);
+            print_stderr(&warning);
         }
         return print_csv(&sheets(&finished.runs, &finished.tables), common.csv.table());
     }
     if common.quiet {
         for warning in study::warnings(&finished.runs) {
-            tell(&warning);
+            print_stderr(&warning);
         }
         return Ok(());
     }
@@ -149,9 +149,9 @@ pub(super) fn has_seeds(runs: &[RunResults]) -> bool {
 /// by then: `show` has it.
 pub(crate) const TABLES: [&str; 4] = ["runs", "iterations", "tables", "means"];
 
-/// All tables of some runs. `tables` are those that the scenario asks for.
+/// All tables of some runs. `tables` are those that the scenario requests.
 pub(crate) fn sheets(runs: &[RunResults], tables: &[AveragesTable]) -> Vec<Sheet> {
-    let means: Vec<AveragesTable> = TableSpec::usual(runs).iter().map(|spec| spec.of(runs)).collect();
+    let means: Vec<AveragesTable> = TableSpec::defaults(runs).iter().map(|spec| spec.of(runs)).collect();
     let first = std::iter::once(table::runs(runs)).chain(table::iterations(runs));
     let averages = table::averages("tables", tables).into_iter().chain(table::averages("means", &means));
     first.chain(averages).chain(table::pooled(&pooled(runs))).collect()
@@ -159,7 +159,7 @@ pub(crate) fn sheets(runs: &[RunResults], tables: &[AveragesTable]) -> Vec<Sheet
 
 /// The summary of runs and their tables, as a person reads it.
 pub(crate) fn text(runs: &[RunResults], tables: &[AveragesTable], columns: Columns) -> String {
-    let listed = &runs[..runs.len().min(SHOWN)];
+    let listed = &runs[..runs.len().min(MAX_ROWS)];
     let first = table::runs(listed);
     let mut text = table::shown(&first, columns);
     if listed.len() < runs.len() {

@@ -13,13 +13,13 @@ use serde_json::json;
 use super::compare::{other_flows, read_set};
 use super::show::not_a_file;
 use crate::args::ScoreArgs;
-use crate::exit::{CommandFailure, print, tell};
+use crate::exit::{CommandFailure, print, print_stderr};
 use crate::named_file::{NamedFile, OutputKind};
 use crate::sheet::{Datum, Sheet, SheetCell, SheetRow, check_csv, print_csv};
 use crate::table::{self, Columns};
 
 /// A file of `--save-baseline`: a point of a thousand metrics and seeds is under a megabyte.
-const REFERENCE: SizeLimit = SizeLimit { what: "a reference", mib: 64 };
+const REFERENCE: SizeLimit = SizeLimit { kind: "a reference", mib: 64 };
 
 pub(crate) fn score(args: &ScoreArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &["scores", "ratios"])?;
@@ -33,7 +33,7 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), CommandFailure> {
         |set: Set| chosen(set.runs, &args.filter).map_err(|error| CommandFailure::Input(format!("error: {error}")));
     let set = read_set(&args.directory)?;
     if args.baseline.is_none() && write.is_some() {
-        whole(&args.directory, &set)?;
+        require_complete(&args.directory, &set)?;
     }
     let runs = chosen(set)?;
     let reference = match &args.baseline {
@@ -42,18 +42,18 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), CommandFailure> {
         }
         Some(path) if path.is_file() && args.not_in_baseline.is_empty() => of_file(path, &args.metric)?,
         Some(path) if path.is_file() => {
-            let why = "the schemes of this file are what they are; --not-in-baseline goes with results";
-            return Err(CommandFailure::Input(format!("error: `{}`: {why}", path.display())));
+            let reason = "the schemes of this file are what they are; --not-in-baseline goes with results";
+            return Err(CommandFailure::Input(format!("error: `{}`: {reason}", path.display())));
         }
         Some(path) => {
             let others = read_set(path)?;
             if write.is_some() {
-                whole(path, &others)?;
+                require_complete(path, &others)?;
             }
             let others = chosen(others)?;
             if let Some(difference) = other_flows(&runs, &others) {
                 let (ours, path) = (args.directory.display(), path.display());
-                tell(&format!("warning: `{ours}` and `{path}` differ in networks or flows: {difference}"));
+                print_stderr(&format!("warning: `{ours}` and `{path}` differ in networks or flows: {difference}"));
             }
             best(&cells(&args.metric, &runs)?, &others, &args.not_in_baseline)?
         }
@@ -61,7 +61,7 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), CommandFailure> {
     };
     let scores = reference.scores(&runs).map_err(|it| wrong(&it))?;
     for few in of_few(&reference.cells, &runs) {
-        tell(&format!("warning: {few}"));
+        print_stderr(&format!("warning: {few}"));
     }
     if let Some(file) = write {
         let text = toml_edit::ser::to_string_pretty(&reference)
@@ -72,7 +72,7 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), CommandFailure> {
         return print(&format!("{:#}", json!({ "reference": reference, "scores": scores })));
     }
     let sheets: Vec<Sheet> = std::iter::once(totals(&scores)).chain(details(&reference, &scores)).collect();
-    if args.csv.is_asked() {
+    if args.csv.is_requested() {
         return print_csv(&sheets, args.csv.table());
     }
     let columns = if args.wide { Columns::All } else { Columns::Fitted };
@@ -82,7 +82,7 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), CommandFailure> {
 }
 
 /// Refuses incomplete results for a new reference.
-fn whole(directory: &Path, set: &Set) -> Result<(), CommandFailure> {
+fn require_complete(directory: &Path, set: &Set) -> Result<(), CommandFailure> {
     let Some(unfinished) = &set.unfinished else { return Ok(()) };
     Err(CommandFailure::Input(format!(
         "error: no reference is kept of results that are not whole: `{}` has {unfinished}\nhelp: `{}` goes on with it",
@@ -106,8 +106,8 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, CommandFa
             and --filter the runs, as in --filter variant=none";
         return Err(CommandFailure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
     }
-    for why in without {
-        tell(&format!("warning: {why}"));
+    for reason in without {
+        print_stderr(&format!("warning: {reason}"));
     }
     Ok(metrics)
 }
@@ -120,13 +120,13 @@ fn is_values(path: &Path) -> Result<bool, CommandFailure> {
 
 /// Returns the best of the schemes in a file that `reproduce --values` left next to a figure.
 fn of_values(path: &Path, cells: &[String], newcomers: &[String]) -> Result<Reference, CommandFailure> {
-    let values: TableValues = kept(path, OutputKind::Values, "narrows reproduce FIGURE --values")?;
+    let values: TableValues = read_written(path, OutputKind::Values, "narrows reproduce FIGURE --values")?;
     values.reference(cells, newcomers).map_err(|error| wrong(&error))
 }
 
 /// Returns the reference that `--save-baseline` left.
 fn of_file(path: &Path, given: &[String]) -> Result<Reference, CommandFailure> {
-    let reference: Reference = kept(path, OutputKind::Reference, "narrows score RESULTS --save-baseline FILE")?;
+    let reference: Reference = read_written(path, OutputKind::Reference, "narrows score RESULTS --save-baseline FILE")?;
     if !given.is_empty() && given != reference.cells {
         return Err(CommandFailure::Input(format!(
             "error: `{}` has other metrics: {}\nhelp: leave out --metric",
@@ -138,14 +138,17 @@ fn of_file(path: &Path, given: &[String]) -> Result<Reference, CommandFailure> {
 }
 
 /// Reads a file that `command` writes. Warns if it was edited since.
-fn kept<T: DeserializeOwned>(path: &Path, kind: OutputKind, command: &str) -> Result<T, CommandFailure> {
+fn read_written<T: DeserializeOwned>(path: &Path, kind: OutputKind, command: &str) -> Result<T, CommandFailure> {
     let text = files::text(path, REFERENCE)?;
     let value = toml_edit::de::from_str(&text).map_err(|error| {
         let path = path.display();
-        CommandFailure::Input(format!("error: `{path}` is not {}: {error}\nhelp: `{command}` makes one", kind.what()))
+        CommandFailure::Input(format!(
+            "error: `{path}` is not {}: {error}\nhelp: `{command}` makes one",
+            kind.description()
+        ))
     })?;
-    if let Some(why) = kind.refusal(path)? {
-        tell(&format!("warning: `{}`: {why}", path.display()));
+    if let Some(reason) = kind.refusal(path)? {
+        print_stderr(&format!("warning: `{}`: {reason}", path.display()));
     }
     Ok(value)
 }
@@ -175,12 +178,12 @@ fn totals(scores: &[Score]) -> Sheet {
 
 /// Every ratio, and the best that it is over.
 fn details(reference: &Reference, scores: &[Score]) -> Vec<Sheet> {
-    let point = |(place, best): (usize, &results::score::Best)| {
+    let point = |(index, best): (usize, &results::score::Best)| {
         let columns = reference.cells.iter().zip(&best.cells).map(|(cell, best)| format!("{cell} / {}", best.scheme));
         let row = |score: &Score| {
             let ratio = |ratio: &f64| SheetCell::new(format!("{ratio:.2}"), "", Some(*ratio));
             let keys = vec![("point".to_owned(), Datum::Text(best.point.clone()))];
-            SheetRow { name: score.label.clone(), keys, cells: score.ratios[place].1.iter().map(ratio).collect() }
+            SheetRow { name: score.label.clone(), keys, cells: score.ratios[index].1.iter().map(ratio).collect() }
         };
         let point = if best.point.is_empty() { String::new() } else { format!(", {}", best.point) };
         let (title, rows) = (format!("Over the best{point}"), scores.iter().map(row).collect());

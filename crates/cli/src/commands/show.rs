@@ -26,10 +26,10 @@ pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), CommandFailure> {
             runs => summaries(runs),
         });
     }
-    if args.csv.is_asked() {
+    if args.csv.is_requested() {
         return print_csv(&super::run::sheets(&runs, &[]), args.csv.table());
     }
-    let specs = TableSpec::usual(&runs);
+    let specs = TableSpec::defaults(&runs);
     let tables: Vec<_> = specs.iter().map(|spec| spec.of(&runs)).collect();
     let columns = if args.wide { Columns::All } else { Columns::Fitted };
     print(super::run::text(&runs, &tables, columns).trim_end())
@@ -71,8 +71,9 @@ pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), CommandFailure> {
         }
         (None, &[alone]) => alone,
         (None, _) => {
-            let what = format!("error: {} of `{}` were sampled", study::count(sampled.len(), "flow"), run.summary.run);
-            return Err(CommandFailure::Input(format!("{what}\nhelp: choose one with --flow: {}", there_are())));
+            let message =
+                format!("error: {} of `{}` were sampled", study::count(sampled.len(), "flow"), run.summary.run);
+            return Err(CommandFailure::Input(format!("{message}\nhelp: choose one with --flow: {}", there_are())));
         }
         (Some(flow), _) => flow,
     };
@@ -103,7 +104,7 @@ pub(super) fn run_named<'a>(runs: &[&'a str], name: &str, unknown: &str) -> Resu
 pub(super) fn chosen(directory: &Path, name: Option<&str>) -> Result<RunResults, CommandFailure> {
     let mut runs = load_set(directory)?.runs;
     let names: Vec<String> = runs.iter().map(|run| run.summary.run.clone()).collect();
-    let place = match (name, &names[..]) {
+    let index = match (name, &names[..]) {
         (None, [_]) => 0,
         (None, _) => {
             return Err(CommandFailure::Input(format!(
@@ -119,5 +120,5 @@ pub(super) fn chosen(directory: &Path, name: Option<&str>) -> Result<RunResults,
             names.iter().position(|it| *it == found).unwrap_or_default()
         }
     };
-    Ok(runs.swap_remove(place))
+    Ok(runs.swap_remove(index))
 }

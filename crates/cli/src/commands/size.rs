@@ -15,7 +15,7 @@ use study::size::{self, Choice, Objective, ObjectiveMeasurement, SearchResults, 
 use study::{Finished, Silent, Simulator, Study, SweepObserver, vary};
 
 use crate::args::{Common, FileArgs, SearchArgs, SizeArgs};
-use crate::exit::{CommandFailure, print, tell};
+use crate::exit::{CommandFailure, print, print_stderr};
 use crate::progress::Terminal;
 use crate::sheet::{Datum, Sheet, SheetCell, SheetRow, check_csv, print_csv};
 use crate::table;
@@ -24,38 +24,38 @@ pub(crate) fn size(args: &SizeArgs) -> Result<(), CommandFailure> {
     let SizeArgs { file, objectives, search, common } = args;
     check_csv(&common.csv, &["answers", "tried"])?;
     let request = SizeRequest { command: "size", file, objectives, search, common };
-    let read = request.read()?;
-    let objectives = request.objectives(&study::metric_names(&read.plain)?)?;
-    let asked = request.asked(&read, objectives)?;
-    let answer = request.answer(&read, asked)?;
-    let shown = answer.shown();
+    let loaded = request.read()?;
+    let objectives = request.objectives(&study::metric_names(&loaded.plain)?)?;
+    let sizing = request.sizing(&loaded, objectives)?;
+    let outcome = request.execute(&loaded, sizing)?;
+    let shown = outcome.shown();
     if common.json {
-        print(&format!("{:#}", shown.json(&answer.finished.out)))?;
-    } else if common.csv.is_asked() {
+        print(&format!("{:#}", shown.json(&outcome.finished.out)))?;
+    } else if common.csv.is_requested() {
         print_csv(&[shown.answers(), shown.tried()], common.csv.table())?;
     } else if !common.quiet {
-        let kept = size::kept_apart(&read.plain, &answer.asked.key, &answer.asked.schemes);
-        print(&shown.text(&kept, &answer.finished))?;
+        let kept = size::separately_set_keys(&loaded.plain, &outcome.sizing.key, &outcome.sizing.schemes);
+        print(&shown.text(&kept, &outcome.finished))?;
     }
-    crate::exit::sound(answer.finished.runs.iter().map(|run| &run.summary))?;
-    if answer.found.sized.iter().any(|it| it.least.is_some()) {
+    crate::exit::check_identities(outcome.finished.runs.iter().map(|run| &run.summary))?;
+    if outcome.found.sized.iter().any(|it| it.least.is_some()) {
         return Ok(());
     }
-    Err(nothing_holds(&answer.asked))
+    Err(nothing_holds(&outcome.sizing))
 }
 
 /// The error of a search in which no scheme holds the objectives.
-pub(super) fn nothing_holds(asked: &Sizing) -> CommandFailure {
-    CommandFailure::Run(anyhow::anyhow!("nothing that was tried holds, with {} of {}", asked.key, range(asked)))
+pub(super) fn nothing_holds(sizing: &Sizing) -> CommandFailure {
+    CommandFailure::Run(anyhow::anyhow!("nothing that was tried holds, with {} of {}", sizing.key, range(sizing)))
 }
 
-/// The values that are tried, in words.
-pub(super) fn range(asked: &Sizing) -> String {
-    let ends = [asked.ladder.first(), asked.ladder.last()];
+/// Describes the values that are tried.
+pub(super) fn range(sizing: &Sizing) -> String {
+    let ends = [sizing.ladder.first(), sizing.ladder.last()];
     ends.into_iter().flatten().cloned().collect::<Vec<_>>().join("..")
 }
 
-/// A search that a command line asks for.
+/// A search as specified on the command line.
 pub(super) struct SizeRequest<'a> {
     /// The command's word.
     pub(super) command: &'static str,
@@ -75,7 +75,7 @@ pub(super) struct SizingScenario {
 
 /// Result of a search.
 pub(super) struct SearchOutcome {
-    pub(super) asked: Sizing,
+    pub(super) sizing: Sizing,
     pub(super) found: SearchResults,
     pub(super) finished: Finished,
     /// Display names of the schemes.
@@ -88,10 +88,10 @@ impl SearchOutcome {
     }
 
     fn shown(&self) -> SizeReport<'_> {
-        SizeReport { asked: &self.asked, labels: &self.labels, found: &self.found }
+        SizeReport { sizing: &self.sizing, labels: &self.labels, found: &self.found }
     }
 
-    /// The tables of the answer and of all that was tried.
+    /// The tables of the outcome and of all that was tried.
     pub(super) fn sheets(&self) -> [Sheet; 2] {
         [self.shown().answers(), self.shown().tried()]
     }
@@ -110,7 +110,7 @@ impl SizeRequest<'_> {
         size::check(&plain)?;
         study::known_schemes(&plain, &self.file.schemes)?;
         if vary::has_seeds(&plain) {
-            tell("note: the file varies `seed` by itself, so --seeds is not used");
+            print_stderr("note: the file varies `seed` by itself, so --seeds is not used");
         } else {
             vary::seeds(&mut overrides, &plain, self.search.seeds)?;
         }
@@ -146,12 +146,12 @@ impl SizeRequest<'_> {
     }
 
     /// Returns the search's definition. Builds the scenario with the ends of its range and each tried value, before anything runs.
-    pub(super) fn asked(&self, read: &SizingScenario, objectives: Vec<Objective>) -> Result<Sizing, CommandFailure> {
-        let plain = &read.plain;
+    pub(super) fn sizing(&self, loaded: &SizingScenario, objectives: Vec<Objective>) -> Result<Sizing, CommandFailure> {
+        let plain = &loaded.plain;
         let mut schemes = self.schemes(plain);
         let (key, range) = match &self.search.minimize {
-            Some((key, range)) => (in_full(key), range.clone()),
-            None => size::usual_range(plain)?,
+            Some((key, range)) => (normalized_key(key), range.clone()),
+            None => size::default_range(plain)?,
         };
         // A key of one scheme does not apply to the others.
         if let Some(scheme) = size::scheme_of(&key).filter(|scheme| schemes.iter().any(|it| it == scheme)) {
@@ -160,39 +160,39 @@ impl SizeRequest<'_> {
         let ladder = size::ladder(&scenario::argument::range("--minimize", &range)?, self.search.steps_per_doubling)?;
         let choices = match () {
             () if self.search.no_vary => Vec::new(),
-            () if self.search.choices.is_empty() => size::usual_choices(plain, &schemes),
+            () if self.search.choices.is_empty() => size::default_choices(plain, &schemes),
             () => self.search.choices.iter().map(choice).collect::<Result<_, _>>()?,
         };
-        let to_a_doubling = self.search.steps_per_doubling as usize;
-        let asked = Sizing { schemes, objectives, key, ladder, to_a_doubling, choices };
-        asked.check(plain)?;
-        self.probe(read, &asked)?;
-        Ok(asked)
+        let steps_per_doubling = self.search.steps_per_doubling as usize;
+        let sizing = Sizing { schemes, objectives, key, ladder, steps_per_doubling, choices };
+        sizing.check(plain)?;
+        self.probe(loaded, &sizing)?;
+        Ok(sizing)
     }
 
     /// Refuses a key or value that the scenario does not take, and names the option that has it. Each value is tried with the first
     /// ones of all other keys: they are run together, too.
-    fn probe(&self, read: &SizingScenario, asked: &Sizing) -> Result<(), CommandFailure> {
+    fn probe(&self, loaded: &SizingScenario, sizing: &Sizing) -> Result<(), CommandFailure> {
         let least = if self.search.minimize.is_some() { "--minimize" } else { "the default range" };
         let choice = if self.search.choices.is_empty() { "the default settings" } else { "--vary" };
         // The search begins at the upper end. It may never reach the lower end, so that is checked if the user gave a range.
-        let low = asked.ladder.first().filter(|_| self.search.minimize.is_some());
-        let ends: Vec<&String> = asked.ladder.last().into_iter().chain(low).collect();
-        let all: Vec<(&str, Vec<&String>)> = std::iter::once((asked.key.as_str(), ends))
-            .chain(asked.choices.iter().map(|it| (it.key.as_str(), it.values.iter().collect())))
+        let low = sizing.ladder.first().filter(|_| self.search.minimize.is_some());
+        let ends: Vec<&String> = sizing.ladder.last().into_iter().chain(low).collect();
+        let all: Vec<(&str, Vec<&String>)> = std::iter::once((sizing.key.as_str(), ends))
+            .chain(sizing.choices.iter().map(|it| (it.key.as_str(), it.values.iter().collect())))
             .collect();
         let load = |varied: usize, value: &String| {
-            let mut overrides = read.overrides.clone();
-            for (place, (key, values)) in all.iter().enumerate() {
-                let value = if place == varied { value } else { values[0] };
+            let mut overrides = loaded.overrides.clone();
+            for (index, (key, values)) in all.iter().enumerate() {
+                let value = if index == varied { value } else { values[0] };
                 overrides.set.push(((*key).to_owned(), value.clone()));
             }
-            scenario::load(&self.file.scenario, &overrides).and_then(|it| built(&it, &asked.schemes)).map_err(
+            scenario::load(&self.file.scenario, &overrides).and_then(|it| built(&it, &sizing.schemes)).map_err(
                 |mut error| {
                     if let scenario::Error::Invalid(diagnostic) = &mut error
-                        && let Some(place) = diagnostic.place.as_mut().filter(|place| place.file == scenario::SET)
+                        && let Some(place) = diagnostic.location.as_mut().filter(|place| place.file == scenario::SET)
                     {
-                        let is_least = place.text.starts_with(&format!("{}=", asked.key));
+                        let is_least = place.text.starts_with(&format!("{}=", sizing.key));
                         if is_least { least } else { choice }.clone_into(&mut place.file);
                     }
                     error
@@ -202,8 +202,8 @@ impl SizeRequest<'_> {
         for (varied, (_, values)) in all.iter().enumerate() {
             for value in values {
                 load(varied, value).map_err(|error| {
-                    let tried = all.iter().enumerate().map(|(place, (key, values))| {
-                        format!("{key}={}", if place == varied { value } else { values[0] })
+                    let tried = all.iter().enumerate().map(|(index, (key, values))| {
+                        format!("{key}={}", if index == varied { value } else { values[0] })
                     });
                     CommandFailure::Input(format!("{error}\nnote: with {}", tried.collect::<Vec<_>>().join(", ")))
                 })?;
@@ -212,29 +212,29 @@ impl SizeRequest<'_> {
         Ok(())
     }
 
-    fn place(&self, plain: &Scenario) -> RunLocation<'_> {
+    fn location(&self, plain: &Scenario) -> RunLocation<'_> {
         let out = self.common.out.clone().unwrap_or_else(|| default_out(plain));
         RunLocation { request: self, out, of: plain.resolved_toml() }
     }
 
     /// Runs all schemes as the file has them.
-    pub(super) fn as_written(&self, read: &SizingScenario) -> Result<Vec<results::RunResults>, CommandFailure> {
-        let scenario = scenario::load(&self.file.scenario, &read.overrides)?;
-        let schemes = self.schemes(&read.plain);
+    pub(super) fn as_written(&self, loaded: &SizingScenario) -> Result<Vec<results::RunResults>, CommandFailure> {
+        let scenario = scenario::load(&self.file.scenario, &loaded.overrides)?;
+        let schemes = self.schemes(&loaded.plain);
         let runs = scenario.runs().into_iter().filter(|run| schemes.contains(&run.scheme));
         let names: Vec<String> = runs.map(|run| run.id).collect();
-        Ok(self.place(&read.plain).round(&scenario, &names)?)
+        Ok(self.location(&loaded.plain).round(&scenario, &names)?)
     }
 
-    /// Searches, and combines all trials into the answer.
-    pub(super) fn answer(&self, read: &SizingScenario, asked: Sizing) -> Result<SearchOutcome, CommandFailure> {
-        let place = self.place(&read.plain);
+    /// Searches, and combines all trials into the outcome.
+    pub(super) fn execute(&self, loaded: &SizingScenario, sizing: Sizing) -> Result<SearchOutcome, CommandFailure> {
+        let location = self.location(&loaded.plain);
         let load = |overrides: &Overrides| Ok(scenario::load(&self.file.scenario, overrides)?);
-        let found = asked.search(load, &read.overrides, |scenario, names| place.round(scenario, names))?;
-        let labels = asked.schemes.iter().map(|scheme| (scheme.clone(), label(&read.plain, scheme))).collect();
-        let table = SizeReport { asked: &asked, labels: &labels, found: &found }.table();
-        let finished = place.all(&asked, &found, &[table])?;
-        Ok(SearchOutcome { asked, found, finished, labels })
+        let found = sizing.search(load, &loaded.overrides, |scenario, names| location.round(scenario, names))?;
+        let labels = sizing.schemes.iter().map(|scheme| (scheme.clone(), label(&loaded.plain, scheme))).collect();
+        let table = SizeReport { sizing: &sizing, labels: &labels, found: &found }.table();
+        let finished = location.all(&sizing, &found, &[table])?;
+        Ok(SearchOutcome { sizing, found, finished, labels })
     }
 }
 
@@ -260,14 +260,14 @@ fn default_out(scenario: &Scenario) -> PathBuf {
 }
 
 /// A key as points have it: without the quotes that TOML allows around its parts, and with dots for indices in brackets.
-fn in_full(key: &str) -> String {
+fn normalized_key(key: &str) -> String {
     key.replace(['"', ']'], "").replace('[', ".")
 }
 
 /// A choice as the command line has it: values between commas, or an array in TOML, as for `--vary`.
 fn choice((key, text): &(String, String)) -> Result<Choice, CommandFailure> {
     let values: Vec<String> = match text.trim().parse::<toml_edit::Value>() {
-        Ok(toml_edit::Value::Array(array)) => array.iter().map(in_words_of_toml).collect(),
+        Ok(toml_edit::Value::Array(array)) => array.iter().map(unquoted).collect(),
         _ => text.split(',').map(|it| it.trim().to_owned()).collect(),
     };
     if values.is_empty() || values.iter().any(String::is_empty) {
@@ -277,11 +277,11 @@ fn choice((key, text): &(String, String)) -> Result<Choice, CommandFailure> {
             values.join(",")
         )));
     }
-    Ok(Choice { key: in_full(key), values })
+    Ok(Choice { key: normalized_key(key), values })
 }
 
 /// A value without the quotes of a string, as options have it.
-fn in_words_of_toml(value: &toml_edit::Value) -> String {
+fn unquoted(value: &toml_edit::Value) -> String {
     value.as_str().map_or_else(|| value.to_string().trim().to_owned(), str::to_owned)
 }
 
@@ -300,7 +300,7 @@ struct RunLocation<'a> {
 }
 
 /// The number of runs from which putting them together takes a while.
-const MANY: usize = 200;
+const PROGRESS_MIN_RUNS: usize = 200;
 
 /// A round's progress. Runs in directories of several rounds are not reported.
 struct RoundObserver(Terminal);
@@ -366,18 +366,18 @@ impl RunLocation<'_> {
     }
 
     /// Puts together all that was tried, with its report.
-    fn all(&self, asked: &Sizing, found: &SearchResults, tables: &[Averages]) -> Result<Finished, study::Error> {
-        if !self.terminal().quiet && found.runs.len() > MANY {
-            tell(&format!("putting {} together", study::count(found.runs.len(), "run")));
+    fn all(&self, sizing: &Sizing, found: &SearchResults, tables: &[Averages]) -> Result<Finished, study::Error> {
+        if !self.terminal().quiet && found.runs.len() > PROGRESS_MIN_RUNS {
+            print_stderr(&format!("putting {} together", study::count(found.runs.len(), "run")));
         }
-        let asked = serde_json::json!([asked.objectives.iter().map(|it| &it.text).collect::<Vec<_>>(), found.runs]);
+        let sizing = serde_json::json!([sizing.objectives.iter().map(|it| &it.text).collect::<Vec<_>>(), found.runs]);
         let watch = RoundObserver(self.terminal());
         let (notes, simulator, from) = (super::run::notes(), self.simulator(), self.rounds());
         let study = Study {
             only: &found.runs,
             from: &from,
             watch: &watch,
-            out: self.out.join(self.hash(&asked)),
+            out: self.out.join(self.hash(&sizing)),
             tables,
             runs_missing: false,
             force: false,
@@ -397,7 +397,7 @@ impl RunLocation<'_> {
 
 /// The result, for people and programs.
 struct SizeReport<'a> {
-    asked: &'a Sizing,
+    sizing: &'a Sizing,
     labels: &'a BTreeMap<String, String>,
     found: &'a SearchResults,
 }
@@ -409,12 +409,12 @@ impl SizeReport<'_> {
 
     /// Returns the other keys that are tried.
     fn keys(&self) -> Vec<String> {
-        self.asked.choices.iter().map(|it| it.key.clone()).collect()
+        self.sizing.choices.iter().map(|it| it.key.clone()).collect()
     }
 
-    /// The value that a scheme needs, in words.
+    /// Describes the value that a scheme needs.
     fn value(&self, sized: &SizingResult) -> String {
-        let none = || format!("none of {}", range(self.asked));
+        let none = || format!("none of {}", range(self.sizing));
         sized.least.as_ref().map_or_else(none, |it| it.value.clone())
     }
 
@@ -437,32 +437,32 @@ impl SizeReport<'_> {
         let Some(fails) = &sized.fails else {
             return format!("nothing: {} holds, the least that was tried", self.value(sized));
         };
-        let said =
-            |&place: &usize| format!("{}: {}", self.asked.objectives[place].text, in_words(&fails.measured[place]));
-        let said: Vec<String> = sized.binds().iter().map(said).collect();
-        format!("at {}: {}", fails.value, said.join("; "))
+        let texts =
+            |&index: &usize| format!("{}: {}", self.sizing.objectives[index].text, in_words(&fails.measured[index]));
+        let texts: Vec<String> = sized.binds().iter().map(texts).collect();
+        format!("at {}: {}", fails.value, texts.join("; "))
     }
 
     fn heads(&self) -> Vec<String> {
-        let objectives = self.asked.objectives.iter().map(|it| it.text.clone());
-        let keys = std::iter::once(self.asked.key.clone()).chain(self.keys());
+        let objectives = self.sizing.objectives.iter().map(|it| it.text.clone());
+        let keys = std::iter::once(self.sizing.key.clone()).chain(self.keys());
         keys.chain(objectives).chain(["fails".to_owned()]).collect()
     }
 
     fn cells(&self, sized: &SizingResult) -> Vec<String> {
         let keys = self.keys().into_iter().map(|key| Self::setting(sized, &key));
-        let objectives = (0..self.asked.objectives.len()).map(|place| Self::measured(sized, place));
+        let objectives = (0..self.sizing.objectives.len()).map(|index| Self::measured(sized, index));
         std::iter::once(self.value(sized)).chain(keys).chain(objectives).chain([self.binds(sized)]).collect()
     }
 
     /// Returns the sort keys of the cells.
     fn amounts(&self, sized: &SizingResult) -> Vec<f64> {
-        let at = sized.least.as_ref().and_then(|it| self.asked.ladder.iter().position(|value| *value == it.value));
+        let at = sized.least.as_ref().and_then(|it| self.sizing.ladder.iter().position(|value| *value == it.value));
         let value = at.map_or(f64::MAX, |at| at as f64);
         let worst =
-            |place: usize| Self::at(sized).and_then(|it| it.measured[place].worst).map_or(f64::MAX, |it| it.amount);
-        let keys = self.asked.choices.iter().map(|_| 0.0);
-        std::iter::once(value).chain(keys).chain((0..self.asked.objectives.len()).map(worst)).chain([0.0]).collect()
+            |index: usize| Self::at(sized).and_then(|it| it.measured[index].worst).map_or(f64::MAX, |it| it.amount);
+        let keys = self.sizing.choices.iter().map(|_| 0.0);
+        std::iter::once(value).chain(keys).chain((0..self.sizing.objectives.len()).map(worst)).chain([0.0]).collect()
     }
 
     /// The table of the report.
@@ -473,7 +473,7 @@ impl SizeReport<'_> {
             AverageRow { label: self.label(&sized.scheme), best: vec![false; cells.len()], cells }
         };
         Averages {
-            title: format!("The least {} found that holds the objectives in every run", self.asked.key),
+            title: format!("The least {} found that holds the objectives in every run", self.sizing.key),
             columns: self.heads(),
             parts: vec![(String::new(), self.found.sized.iter().map(row).collect())],
         }
@@ -496,7 +496,7 @@ impl SizeReport<'_> {
     }
 
     fn rows(&self, sized: &SizingResult, tried: &TrialResult, value: &Datum) -> Vec<SheetRow> {
-        let mut keys = vec![keyed(&self.asked.key, value)];
+        let mut keys = vec![keyed(&self.sizing.key, value)];
         keys.extend(tried.setting.iter().map(|(key, value)| keyed(key, &Datum::Text(value.clone()))));
         let row = |(objective, it): (&Objective, &ObjectiveMeasurement)| {
             let (worst, unit) = it.worst.map_or((None, String::new()), |worst| {
@@ -511,40 +511,40 @@ impl SizeReport<'_> {
             ];
             SheetRow { name: self.label(&sized.scheme), keys: keys.clone(), cells }
         };
-        self.asked.objectives.iter().zip(&tried.measured).map(row).collect()
+        self.sizing.objectives.iter().zip(&tried.measured).map(row).collect()
     }
 
     fn text(&self, kept: &[String], finished: &Finished) -> String {
         let mut shown = table::prose();
-        let is_beside = !self.asked.choices.is_empty();
-        let beside = is_beside.then(|| "varied with it".to_owned());
-        let heads = ["scheme".to_owned(), self.asked.key.clone()].into_iter().chain(beside);
+        let has_others = !self.sizing.choices.is_empty();
+        let others = has_others.then(|| "varied with it".to_owned());
+        let heads = ["scheme".to_owned(), self.sizing.key.clone()].into_iter().chain(others);
         shown.set_header(heads.chain(["objective", "worst run", "next value below"].map(str::to_owned)));
         for sized in &self.found.sized {
             let setting = Self::at(sized).into_iter().flat_map(|it| &it.setting);
             let setting: Vec<String> = setting.map(|(key, value)| format!("{key}={value}")).collect();
             // Values of the scheme are in its first row only.
             let mut first = vec![self.label(&sized.scheme), self.value(sized)];
-            first.extend(is_beside.then(|| setting.join("\n")));
-            for (place, objective) in self.asked.objectives.iter().enumerate() {
+            first.extend(has_others.then(|| setting.join("\n")));
+            for (index, objective) in self.sizing.objectives.iter().enumerate() {
                 let fails = match (&sized.least, &sized.fails) {
-                    (Some(_), Some(fails)) => format!("{}: {}", fails.value, in_words(&fails.measured[place])),
+                    (Some(_), Some(fails)) => format!("{}: {}", fails.value, in_words(&fails.measured[index])),
                     (Some(_), None) => "none was tried".to_owned(),
                     (None, _) => String::new(),
                 };
-                let here = Self::measured(sized, place);
-                shown.add_row(first.iter().cloned().chain([objective.text.clone(), here, fails]));
+                let measured_text = Self::measured(sized, index);
+                shown.add_row(first.iter().cloned().chain([objective.text.clone(), measured_text, fails]));
                 first.iter_mut().for_each(String::clear);
             }
         }
         let mut text = format!("{shown}\n");
         let tried: usize = self.found.sized.iter().map(|it| it.tried.len()).sum();
-        let all: usize = self.found.sized.iter().map(|it| it.settings * self.asked.ladder.len()).sum();
+        let all: usize = self.found.sized.iter().map(|it| it.settings * self.sizing.ladder.len()).sum();
         let _ = writeln!(
             text,
             "tried {tried} of {all} combinations, {} values of {} and {}; {} in all",
-            self.asked.ladder.len(),
-            self.asked.key,
+            self.sizing.ladder.len(),
+            self.sizing.key,
             study::count(self.found.sized.iter().map(|it| it.settings).sum(), "setting"),
             study::count(self.found.runs.len(), "run")
         );
@@ -584,18 +584,18 @@ impl SizeReport<'_> {
                 let amount = it.worst.map(|worst| worst.amount);
                 serde_json::json!({
                     "objective": objective.text, "holds": it.holds, "worst": amount, "margin": it.margin, "run": it.run,
-                    "why": it.why,
+                    "why": it.reason,
                 })
             };
             let setting: serde_json::Map<_, _> =
                 it.setting.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
             serde_json::json!({
                 "value": it.value, "setting": setting, "holds": it.holds, "runs": it.runs,
-                "objectives": self.asked.objectives.iter().zip(&it.measured).map(measured).collect::<Vec<_>>(),
+                "objectives": self.sizing.objectives.iter().zip(&it.measured).map(measured).collect::<Vec<_>>(),
             })
         };
         let scheme = |it: &SizingResult| {
-            let binds: Vec<&str> = it.binds().into_iter().map(|at| self.asked.objectives[at].text.as_str()).collect();
+            let binds: Vec<&str> = it.binds().into_iter().map(|at| self.sizing.objectives[at].text.as_str()).collect();
             serde_json::json!({
                 "scheme": it.scheme, "least": it.least.as_ref().map(tried), "fails": it.fails.as_ref().map(tried),
                 "binds": binds, "fails_above": it.fails_above,
@@ -603,7 +603,7 @@ impl SizeReport<'_> {
             })
         };
         serde_json::json!({
-            "schema": 1, "key": self.asked.key, "directory": out,
+            "schema": 1, "key": self.sizing.key, "directory": out,
             "schemes": self.found.sized.iter().map(scheme).collect::<Vec<_>>(),
         })
     }
@@ -628,7 +628,7 @@ fn empty_sheet() -> Sheet {
 pub(super) fn in_words(measured: &ObjectiveMeasurement) -> String {
     let few = if measured.is_of_few { FEW_SIGN } else { "" };
     match (measured.worst, measured.margin) {
-        (None, _) => measured.why.clone(),
+        (None, _) => measured.reason.clone(),
         (Some(worst), None) => format!("{worst}{few}"),
         (Some(worst), Some(margin)) if margin < 0.0 => format!("{worst}{few}, {:.0} % over", -100.0 * margin),
         (Some(worst), Some(margin)) => format!("{worst}{few}, {:.0} % left", 100.0 * margin),

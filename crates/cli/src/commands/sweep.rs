@@ -142,7 +142,7 @@ fn status(args: &StatusArgs) -> Result<(), CommandFailure> {
         let _ = writeln!(
             text,
             "a run took {mean:.1} s in the mean, {:.1} s at most",
-            times.iter().fold(0.0, |most, it| it.max(most))
+            times.iter().fold(0.0, |max, it| it.max(max))
         );
     }
     for entry in of(State::Running) {

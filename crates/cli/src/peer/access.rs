@@ -16,7 +16,7 @@ use study::seconds_since_1970;
 
 /// The port of a listener if none is named.
 const PORT: u16 = 4_700;
-const TICKET: SizeLimit = SizeLimit { what: "a file with a ticket", mib: 1 };
+const TICKET: SizeLimit = SizeLimit { kind: "a file with a ticket", mib: 1 };
 
 /// The peer to call, and the way to trust it.
 #[derive(Clone, Debug)]
@@ -35,9 +35,9 @@ impl PeerTarget {
         let text = text.trim();
         let is_ticket = text.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX));
         if is_ticket || !from.is_empty() {
-            let place = if from.is_empty() { String::new() } else { format!("{from}: ") };
+            let source = if from.is_empty() { String::new() } else { format!("{from}: ") };
             let ticket: Ticket =
-                text.parse().map_err(|error| CommandFailure::Input(format!("error: {place}{error}")))?;
+                text.parse().map_err(|error| CommandFailure::Input(format!("error: {source}{error}")))?;
             return Self::of_ticket(ticket, args);
         }
         let addresses = addresses("TICKET|ADDR", text)?;
@@ -149,30 +149,30 @@ pub(crate) fn addresses(option: &str, text: &str) -> Result<Vec<SocketAddr>, Com
 
 /// Addresses of this machine that others may reach, for a listener at all of them: those from which packets to far away leave, or
 /// where none would, as on networks without a way out, those of all interfaces but loopback. Nothing is sent to find out.
-pub(crate) fn of_this_machine(listens: SocketAddr) -> Vec<SocketAddr> {
+pub(crate) fn machine_addresses(listen_address: SocketAddr) -> Vec<SocketAddr> {
     // Addresses for documentation (RFC 5737, RFC 3849): routed like any others.
-    let far: [(IpAddr, IpAddr); 2] = [
+    let remotes: [(IpAddr, IpAddr); 2] = [
         (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into()),
         (Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()),
     ];
-    let own = |&(any, there): &(IpAddr, IpAddr)| {
+    let own = |&(any, remote): &(IpAddr, IpAddr)| {
         let socket = UdpSocket::bind((any, 0)).ok()?;
-        socket.connect((there, PORT)).ok()?;
+        socket.connect((remote, PORT)).ok()?;
         let ip = socket.local_addr().ok()?.ip();
-        (!ip.is_unspecified()).then(|| SocketAddr::new(ip, listens.port()))
+        (!ip.is_unspecified()).then(|| SocketAddr::new(ip, listen_address.port()))
     };
     // A listener at all IPv6 addresses usually listens at all IPv4 addresses, too.
-    let fits = |ip: &IpAddr| listens.is_ipv6() || ip.is_ipv4();
-    let found: Vec<SocketAddr> = far.iter().filter(|(any, _)| fits(any)).filter_map(own).collect();
+    let fits = |ip: &IpAddr| listen_address.is_ipv6() || ip.is_ipv4();
+    let found: Vec<SocketAddr> = remotes.iter().filter(|(any, _)| fits(any)).filter_map(own).collect();
     if found.is_empty() {
-        of_interfaces().filter(fits).map(|ip| SocketAddr::new(ip, listens.port())).collect()
+        interface_addresses().filter(fits).map(|ip| SocketAddr::new(ip, listen_address.port())).collect()
     } else {
         found
     }
 }
 
 /// The addresses of this machine's interfaces but loopback, and but those that need an interface to be named.
-fn of_interfaces() -> impl Iterator<Item = IpAddr> {
+fn interface_addresses() -> impl Iterator<Item = IpAddr> {
     let interfaces = nix::ifaddrs::getifaddrs().into_iter().flatten();
     let addresses = interfaces.filter_map(|interface| {
         let address = interface.address?;
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_have_a_usual_port() {
+    fn addresses_have_a_default_port() {
         for (text, expected) in [
             ("127.0.0.1", "127.0.0.1:4700"),
             ("127.0.0.1:0", "127.0.0.1:0"),
@@ -212,8 +212,8 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_has_addresses_of_the_listeners_kind() {
-        let found = of_this_machine("0.0.0.0:7".parse().unwrap());
+    fn machine_addresses_match_the_listener_family() {
+        let found = machine_addresses("0.0.0.0:7".parse().unwrap());
         assert!(found.iter().all(|it| it.is_ipv4() && it.port() == 7 && !it.ip().is_unspecified()), "{found:?}");
     }
 }

@@ -11,7 +11,7 @@ use units::Span;
 
 use super::identity;
 use super::key_log;
-use super::law::Chosen;
+use super::law::SelectedLaw;
 use super::log;
 use super::quantity::{bytes, duration};
 use super::service::CommandPair;
@@ -22,10 +22,10 @@ use crate::exit::CommandFailure;
 pub(crate) const ETHERNET_PACKET: u16 = 1_472;
 /// The longest UDP payload that there is: the caller decides.
 pub(crate) const MAX_PACKET: u16 = 65_527;
-/// Paths that a caller may open.
+/// Paths that a client may open.
 pub(crate) const MAX_PATHS: u8 = 64;
 /// The largest window of a stream, in bytes.
-pub(crate) const LARGEST_WINDOW: u64 = 4 << 30;
+pub(crate) const MAX_WINDOW: u64 = 4 << 30;
 /// Streams' windows that may be full at a time, for the memory of a connection.
 const FULL_WINDOWS: u64 = 8;
 
@@ -37,15 +37,15 @@ pub(crate) struct PeerLimits {
     /// The longest UDP payload, in bytes, by default.
     pub(crate) packet: u16,
     /// Streams of two directions that the peer may have open.
-    pub(crate) both_ways: u64,
+    pub(crate) bidirectional: u64,
     /// Streams of one direction that the peer may have open.
-    pub(crate) one_way: u64,
+    pub(crate) unidirectional: u64,
 }
 
 /// The parts of an end.
 pub(crate) struct EndpointSpec {
     pub(crate) config: Config,
-    pub(crate) law: Chosen,
+    pub(crate) law: SelectedLaw,
     /// The commands at both ends.
     pub(crate) pair: CommandPair,
     pub(crate) window: u64,
@@ -57,9 +57,9 @@ pub(crate) struct EndpointSpec {
 impl EndpointSpec {
     /// # Errors
     /// If an argument is wrong, or there can be no identity.
-    pub(crate) fn new(args: &EndpointArgs, pair: CommandPair, room: PeerLimits) -> Result<Self, CommandFailure> {
-        let law = Chosen::new(args)?;
-        let window = bytes("--stream-window", &args.stream_window, 64 << 10..=LARGEST_WINDOW)?;
+    pub(crate) fn new(args: &EndpointArgs, pair: CommandPair, limits: PeerLimits) -> Result<Self, CommandFailure> {
+        let law = SelectedLaw::new(args)?;
+        let window = bytes("--stream-window", &args.stream_window, 64 << 10..=MAX_WINDOW)?;
         let idle = duration("--idle-timeout", &args.idle_timeout, Duration::from_secs(1)..=Duration::from_mins(10))?;
         let mut settings = Settings::new(pair.service, law.maker());
         settings.one_law = args.coupled;
@@ -68,13 +68,13 @@ impl EndpointSpec {
         // A client sends keep-alives often enough to detect a dead peer in time.
         settings.keep_alive = Some(Span::from_ns((idle.as_nanos() / 4) as i64));
         settings.limits.max_stream_data = window;
-        let reserved = RESERVED.saturating_mul(room.both_ways + room.one_way);
+        let reserved = RESERVED.saturating_mul(limits.bidirectional + limits.unidirectional);
         settings.limits.max_data = window.saturating_mul(FULL_WINDOWS).saturating_add(reserved);
-        settings.limits.max_streams_bidi = room.both_ways;
-        settings.limits.max_streams_uni = room.one_way;
+        settings.limits.max_streams_bidi = limits.bidirectional;
+        settings.limits.max_streams_uni = limits.unidirectional;
         settings.send_buffer = window;
         settings.max_datagram = 0;
-        (settings.paths, settings.max_packet) = (room.paths, args.max_udp_payload.unwrap_or(room.packet));
+        (settings.paths, settings.max_packet) = (limits.paths, args.max_udp_payload.unwrap_or(limits.packet));
         settings.coding =
             args.coding.parse().map_err(|error| CommandFailure::Input(format!("error: --coding: {error}")))?;
         settings.on_ramp = args.on_ramp.as_deref().map(on_ramp).transpose()?;

@@ -10,11 +10,11 @@ use proto::identity::SEED_LEN;
 
 use crate::exit::CommandFailure;
 
-const LIMIT: SizeLimit = SizeLimit { what: "an identity", mib: 1 };
+const LIMIT: SizeLimit = SizeLimit { kind: "an identity", mib: 1 };
 
 /// The secret bytes in that file, or in the one that is usual. Where there is none they are made.
 pub(crate) fn seed(named: Option<&Path>) -> Result<[u8; SEED_LEN], CommandFailure> {
-    let path = named.map_or_else(usual, |path| Ok(path.to_path_buf()))?;
+    let path = named.map_or_else(default_path, |path| Ok(path.to_path_buf()))?;
     // If several processes make it at a time, all of them use the first one.
     if let Some(seed) = read(&path)? {
         return Ok(seed);
@@ -40,7 +40,7 @@ pub(super) fn state() -> Option<PathBuf> {
 }
 
 /// Returns its usual path.
-fn usual() -> Result<PathBuf, CommandFailure> {
+fn default_path() -> Result<PathBuf, CommandFailure> {
     state().map(|state| state.join("identity")).ok_or_else(|| {
         CommandFailure::Input(
             "error: there is no place for this machine's key: neither XDG_STATE_HOME nor HOME is an absolute path\nhelp: name \
@@ -68,9 +68,9 @@ pub(super) fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Returns the contents of a file that other users may not read; none if there is no such file. `could` names the risk if
+/// Returns the contents of a file that other users may not read; none if there is no such file. `risk` names the risk if
 /// they could.
-pub(super) fn secret(path: &Path, limit: SizeLimit, could: &str) -> Result<Option<Vec<u8>>, CommandFailure> {
+pub(super) fn secret(path: &Path, limit: SizeLimit, risk: &str) -> Result<Option<Vec<u8>>, CommandFailure> {
     let bytes = match files::read(path, limit) {
         Err(error) if error.is_missing() => return Ok(None),
         bytes => bytes?,
@@ -79,7 +79,7 @@ pub(super) fn secret(path: &Path, limit: SizeLimit, could: &str) -> Result<Optio
         path.metadata().map_err(|error| CommandFailure::file("read", path, &error))?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(CommandFailure::Input(format!(
-            "error: `{path}` can be used by others (its mode is {mode:o}), and anyone with read access can {could}\nhelp: chmod 600 \
+            "error: `{path}` can be used by others (its mode is {mode:o}), and anyone with read access can {risk}\nhelp: chmod 600 \
              {path}, or remove it if others may have read it",
             path = path.display()
         )));

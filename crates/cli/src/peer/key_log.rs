@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proto::identity::KeyLogger;
 use rustls::KeyLogFile;
 
-use crate::exit::{CommandFailure, tell};
+use crate::exit::{CommandFailure, print_stderr};
 
 const VARIABLE: &str = "SSLKEYLOGFILE";
 
@@ -30,7 +30,7 @@ pub(super) fn from_environment() -> Result<KeyLogger, CommandFailure> {
             path.display()
         )));
     }
-    tell(&format!(
+    print_stderr(&format!(
         "warning: TLS secrets are written to `{}`, as {VARIABLE} requests: anyone with them can decrypt all traffic",
         path.display()
     ));

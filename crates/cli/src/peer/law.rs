@@ -12,11 +12,11 @@ use crate::args::EndpointArgs;
 use crate::exit::CommandFailure;
 
 /// The law that an end sends by if none is named: random losses do not slow it down.
-const USUAL: LawKind = LawKind::Bbr;
+const DEFAULT_LAW: LawKind = LawKind::Bbr;
 /// Its parameters. A first window of about 90 packets carries a short message in one round trip; quinn's BBR starts with 200. A
 /// loss does not hold the window. Both were chosen by the times of messages under random losses (`docs/src/perf.md`). A probe
 /// of the RTT keeps half of the pipe full, as later versions of BBR do.
-const USUAL_PARAMS: [(&str, ParamValue); 3] = [
+const DEFAULT_LAW_PARAMS: [(&str, ParamValue); 3] = [
     ("initial_window", ParamValue::Bytes(Bytes::new(128_000))),
     ("recovery", ParamValue::Switch(false)),
     ("probe_rtt_window", ParamValue::Fraction(Frac::HALF)),
@@ -24,7 +24,7 @@ const USUAL_PARAMS: [(&str, ParamValue); 3] = [
 
 /// A law and its parameters.
 #[derive(Clone, Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct SelectedLaw {
     kind: LawKind,
     params: Vec<(String, ParamValue)>,
 }
@@ -44,11 +44,11 @@ pub(crate) fn accepted() -> Vec<&'static str> {
     LawKind::ALL.iter().filter(|&&kind| needs(kind).is_none()).map(|kind| kind.info().name).collect()
 }
 
-impl Chosen {
+impl SelectedLaw {
     pub(crate) fn new(args: &EndpointArgs) -> Result<Self, CommandFailure> {
         let Some(name) = args.law.as_deref() else {
-            let params = USUAL_PARAMS.map(|(name, value)| (name.to_owned(), value)).to_vec();
-            return Ok(Self { kind: USUAL, params });
+            let params = DEFAULT_LAW_PARAMS.map(|(name, value)| (name.to_owned(), value)).to_vec();
+            return Ok(Self { kind: DEFAULT_LAW, params });
         };
         let kind = LawKind::from_name(name)
             .ok_or_else(|| CommandFailure::unknown(&format!("--law: no law `{name}`"), name, &accepted()))?;

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use qlog::Directory;
 
-use crate::exit::{CommandFailure, tell};
+use crate::exit::{CommandFailure, print_stderr};
 
 /// Logs go to this directory from now on, until the directory is dropped.
 ///
 /// # Errors
 /// If no file can be made there.
 pub(super) fn open(path: &Path) -> Result<Directory, CommandFailure> {
-    let directory = Directory::open(path, |trouble| tell(&format!("warning: {trouble}")));
+    let directory = Directory::open(path, |error| print_stderr(&format!("warning: {error}")));
     directory.map_err(|error| {
         CommandFailure::Input(format!(
             "error: --qlog: no log can be made in `{}`: {error}\nhelp: name a directory in which files can be made; one that is \

@@ -1,7 +1,7 @@
 //! Shared parts of the commands that communicate with another machine over the transport: the peers that they call or
 //! admit, their identities, and their settings for sending.
 //!
-//! A listener is a [`ticket_listener`], which prints a ticket and judges callers. A caller finds it by a [`access::PeerTarget`] and calls with
+//! A listener is a [`ticket_listener`], which prints a ticket and judges clients. A client finds it by a [`access::PeerTarget`] and connects with
 //! [`dial`].
 
 pub(crate) mod access;

@@ -13,9 +13,9 @@ use super::session_error::SessionError;
 use study::Stopwatch;
 
 /// The maximum interval between two checks.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The maximum time between the end of a connection's streams and its own end.
-const EXPLANATION: Duration = Duration::from_secs(1);
+const CLOSE_REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
 struct ParkedThread(Thread);
 
@@ -25,10 +25,10 @@ impl Wake for ParkedThread {
     }
 }
 
-/// Runs a future on this thread until it ends, or until `look`, which is called after each step and every 20 ms, finds trouble.
+/// Runs a future on this thread until it ends, or until `poll`, which is called after each step and every 20 ms, finds trouble.
 pub(crate) fn wait_for<T>(
     future: impl Future<Output = T>,
-    mut look: impl FnMut() -> Result<(), SessionError>,
+    mut poll: impl FnMut() -> Result<(), SessionError>,
 ) -> Result<T, SessionError> {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(ParkedThread(thread::current())));
@@ -37,19 +37,19 @@ pub(crate) fn wait_for<T>(
         if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
             return Ok(value);
         }
-        look()?;
-        thread::park_timeout(LOOK);
+        poll()?;
+        thread::park_timeout(POLL_INTERVAL);
     }
 }
 
 /// A stream fails when its peer aborts the test. The end of the connection follows soon and carries the reason.
-pub(crate) fn explained(connection: &Connection, trouble: SessionError) -> SessionError {
-    if !matches!(trouble, SessionError::Transport(Error::Read(_) | Error::Write(_))) {
-        return trouble;
+pub(crate) fn explained(connection: &Connection, error: SessionError) -> SessionError {
+    if !matches!(error, SessionError::Transport(Error::Read(_) | Error::Write(_))) {
+        return error;
     }
     let clock = Stopwatch::start();
-    let look = || if clock.elapsed() < EXPLANATION { Ok(()) } else { Err(SessionError::Interrupted) };
-    wait_for(connection.closed(), look).map_or(trouble, |closed| SessionError::Transport(Error::Closed(closed)))
+    let poll = || if clock.elapsed() < CLOSE_REASON_TIMEOUT { Ok(()) } else { Err(SessionError::Interrupted) };
+    wait_for(connection.closed(), poll).map_or(error, |closed| SessionError::Transport(Error::Closed(closed)))
 }
 
 /// A future among others of its kind.
@@ -62,7 +62,7 @@ pub(crate) async fn all(mut parts: Vec<JoinedFuture<'_>>) -> Result<(), SessionE
         while at < parts.len() {
             match parts[at].as_mut().poll(context) {
                 Poll::Ready(Ok(())) => drop(parts.swap_remove(at)),
-                Poll::Ready(Err(trouble)) => return Poll::Ready(Err(trouble)),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => at += 1,
             }
         }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_take_turns_and_the_first_failure_ends_all() {
+    fn futures_alternate_and_the_first_failure_ends_all() {
         let log = Cell::new(0u64);
         let part = |name: u64, rounds: u64| -> JoinedFuture<'_> {
             let log = &log;
@@ -117,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_left() {
-        let looks = Cell::new(0);
-        let look = || {
-            looks.set(looks.get() + 1);
-            if looks.get() == 3 { Err(SessionError::Interrupted) } else { Ok(()) }
+    fn endless_futures_are_abandoned() {
+        let polls = Cell::new(0);
+        let poll = || {
+            polls.set(polls.get() + 1);
+            if polls.get() == 3 { Err(SessionError::Interrupted) } else { Ok(()) }
         };
-        assert!(matches!(wait_for(std::future::pending::<()>(), look), Err(SessionError::Interrupted)));
+        assert!(matches!(wait_for(std::future::pending::<()>(), poll), Err(SessionError::Interrupted)));
         let ended = wait_for(unless(|| true, std::future::pending::<()>()), || Ok(()));
         assert!(matches!(ended, Ok(None)));
     }

@@ -31,25 +31,25 @@ fn split(text: &str) -> Option<(f64, &str)> {
 
 /// A duration in a range.
 pub(crate) fn duration(option: &str, text: &str, range: RangeInclusive<Duration>) -> Result<Duration, CommandFailure> {
-    let (least, most) = range.into_inner();
+    let (min, max) = range.into_inner();
     let read = || {
         let (number, unit) = split(text.trim())?;
         let (_, ns) = TIMES.iter().find(|(known, _)| *known == unit)?;
         let ns = number * ns;
         (ns < 1e18).then(|| Duration::from_nanos(ns.round() as u64))
     };
-    read().filter(|time| (least..=most).contains(time)).ok_or_else(|| {
+    read().filter(|time| (min..=max).contains(time)).ok_or_else(|| {
         CommandFailure::Input(format!(
             "error: {option} {text}: expected {} to {}: a number of seconds, or one with ms, s, min, h or d",
-            in_words(least),
-            in_words(most)
+            in_words(min),
+            in_words(max)
         ))
     })
 }
 
 /// An amount of data in a range.
 pub(crate) fn bytes(option: &str, text: &str, range: RangeInclusive<u64>) -> Result<u64, CommandFailure> {
-    let (least, most) = range.into_inner();
+    let (min, max) = range.into_inner();
     let read = || {
         let (number, unit) = split(text.trim())?;
         let unit = unit.strip_suffix('B').unwrap_or(unit);
@@ -57,9 +57,9 @@ pub(crate) fn bytes(option: &str, text: &str, range: RangeInclusive<u64>) -> Res
         let bytes = number * factor;
         (bytes <= MAX_BYTES).then(|| bytes.round() as u64)
     };
-    read().filter(|bytes| (least..=most).contains(bytes)).ok_or_else(|| {
+    read().filter(|bytes| (min..=max).contains(bytes)).ok_or_else(|| {
         CommandFailure::Input(format!(
-            "error: {option} {text}: expected {least} to {most} bytes: a number, or one with k, M, G, T, KiB, MiB, GiB or TiB"
+            "error: {option} {text}: expected {min} to {max} bytes: a number, or one with k, M, G, T, KiB, MiB, GiB or TiB"
         ))
     })
 }

@@ -1,7 +1,7 @@
 //! Tickets by which a sender that was killed calls again, while the receiver still waits for it. `docs/src/send.md`, "When it is cut
 //! off".
 //!
-//! A ticket for one caller is used with the first connection. Both ends derive another secret from that connection, and
+//! A ticket for one client is used with the first connection. Both ends derive another secret from that connection, and
 //! the sender keeps it on its disk until it is done, in a ticket for its own use. The secret stays the same each time
 //! it is used.
 
@@ -16,10 +16,10 @@ use transport::{Connection, random};
 
 use super::access::PeerTarget;
 use super::identity::{make_directory, secret, state};
-use crate::exit::{CommandFailure, tell};
+use crate::exit::{CommandFailure, print_stderr};
 use study::seconds_since_1970;
 
-const TICKET: SizeLimit = SizeLimit { what: "a file with a ticket", mib: 1 };
+const TICKET: SizeLimit = SizeLimit { kind: "a file with a ticket", mib: 1 };
 /// Age at which such a ticket is removed: no receiver lives that long.
 const MAX_AGE_S: u64 = 100 * 24 * 3_600;
 
@@ -38,10 +38,10 @@ pub(crate) struct StoredTicket {
 
 impl<'a> Resumption<'a> {
     /// Returns None for a sender without a ticket, or without a state directory.
-    pub(crate) fn new(way: &'a PeerTarget) -> Option<Self> {
-        let PeerTarget::Ticket(ticket) = way else { return None };
+    pub(crate) fn new(target: &'a PeerTarget) -> Option<Self> {
+        let PeerTarget::Ticket(ticket) = target else { return None };
         let Some(state) = state() else {
-            tell(
+            print_stderr(
                 "warning: neither XDG_STATE_HOME nor HOME is an absolute path; a sender that is killed needs a new ticket then",
             );
             return None;
@@ -58,9 +58,9 @@ impl<'a> Resumption<'a> {
         paths.sort();
         let read = |path: PathBuf| match self.read(&path) {
             Ok(ticket) => ticket.map(|ticket| StoredTicket { ticket, path }),
-            Err(why) => {
-                tell(&format!(
-                    "warning: `{}` is of no use: {why}; a sender that was killed cannot go on by it",
+            Err(reason) => {
+                print_stderr(&format!(
+                    "warning: `{}` is of no use: {reason}; a sender that was killed cannot go on by it",
                     path.display()
                 ));
                 None
@@ -82,9 +82,9 @@ impl<'a> Resumption<'a> {
     pub(crate) fn store(&self, connection: &Connection) -> Option<StoredTicket> {
         let secret = connection.resumption(&self.ticket.secret)?;
         let ticket = Ticket { secret, ..self.ticket.clone() };
-        sweep(&self.directory, seconds_since_1970());
-        let place = random::<8>().map(|name| self.directory.join(format!("{}{}", self.prefix(), hexadecimal(&name))));
-        let stored = place.and_then(|path| {
+        remove_expired(&self.directory, seconds_since_1970());
+        let path = random::<8>().map(|name| self.directory.join(format!("{}{}", self.prefix(), hexadecimal(&name))));
+        let stored = path.and_then(|path| {
             make_directory(&self.directory)?;
             // The file gets its name before it is on disk, which takes a while, so that a process killed in between can
             // resume from it.
@@ -99,7 +99,7 @@ impl<'a> Resumption<'a> {
             Ok(path) => Some(StoredTicket { ticket, path }),
             Err(error) => {
                 let directory = self.directory.display();
-                tell(&format!(
+                print_stderr(&format!(
                     "warning: cannot write to `{directory}`: {error}; a sender that is killed needs a new ticket then"
                 ));
                 None
@@ -114,19 +114,19 @@ impl<'a> Resumption<'a> {
 
 impl StoredTicket {
     /// Returns the way to connect by it.
-    pub(crate) fn way(&self) -> PeerTarget {
+    pub(crate) fn target(&self) -> PeerTarget {
         PeerTarget::Ticket(self.ticket.clone())
     }
 
     /// Removes it.
     pub(crate) fn remove(&self) {
-        // One that stays is refused the next time, and removed by then or when it is old.
+        // A ticket that cannot be removed is refused the next time, and removed then or when it expires.
         let _ = fs::remove_file(&self.path);
     }
 }
 
 /// Removes tickets that killed senders left long ago. Files with another kind of name are not ours, and stay.
-fn sweep(directory: &Path, now_s: u64) {
+fn remove_expired(directory: &Path, now_s: u64) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let is_old = |metadata: fs::Metadata| metadata.mtime().unsigned_abs() + MAX_AGE_S < now_s;
         let is_ours = entry.file_name().to_str().is_some_and(is_name);
@@ -154,13 +154,13 @@ mod tests {
     fn old_tickets_are_removed() {
         let directory = std::env::temp_dir().join(format!("narrows-resumption-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
-        let made_s = 1_000_000_000;
+        let now_s = 1_000_000_000;
         let names = ["0123456789abcdef-0000000000000000", "0123456789abcdef-0000000000000001", "notes"];
         for (name, age_s) in names.into_iter().zip([MAX_AGE_S, MAX_AGE_S + 1, MAX_AGE_S + 1]) {
             let file = fs::File::create(directory.join(name)).unwrap();
-            file.set_times(FileTimes::new().set_modified(UNIX_EPOCH + Duration::from_secs(made_s - age_s))).unwrap();
+            file.set_times(FileTimes::new().set_modified(UNIX_EPOCH + Duration::from_secs(now_s - age_s))).unwrap();
         }
-        sweep(&directory, made_s);
+        remove_expired(&directory, now_s);
         let left = names.map(|name| directory.join(name).exists());
         assert_eq!(left, [true, false, true]);
         fs::remove_dir_all(directory).unwrap();

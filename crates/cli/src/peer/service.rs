@@ -11,15 +11,15 @@ pub(crate) struct CommandPair {
     /// The command that listens.
     pub(crate) listener: &'static str,
     /// The command that calls.
-    pub(crate) caller: &'static str,
+    pub(crate) client: &'static str,
 }
 
 pub(crate) const PERF: CommandPair =
-    CommandPair { service: Service::named("perf"), listener: "narrows perf --listen", caller: "narrows perf" };
+    CommandPair { service: Service::named("perf"), listener: "narrows perf --listen", client: "narrows perf" };
 pub(crate) const FILES: CommandPair =
-    CommandPair { service: Service::named("files"), listener: "narrows recv", caller: "narrows send" };
+    CommandPair { service: Service::named("files"), listener: "narrows recv", client: "narrows send" };
 pub(crate) const PROXY: CommandPair =
-    CommandPair { service: Service::named("proxy"), listener: "narrows proxy server", caller: "narrows proxy client" };
+    CommandPair { service: Service::named("proxy"), listener: "narrows proxy server", client: "narrows proxy client" };
 
 /// The commands of a service.
 fn pair_of(service: Service) -> Option<CommandPair> {
@@ -32,21 +32,21 @@ fn named(service: Option<Service>) -> String {
 }
 
 impl CommandPair {
-    /// Returns the message to this command's caller about a listener that offers another service.
-    pub(crate) fn not_here(self, here: Option<Service>) -> String {
+    /// Returns the message to this command's client about a listener that offers another service.
+    pub(crate) fn wrong_service(self, here: Option<Service>) -> String {
         if let Some(other) = here.and_then(pair_of) {
-            return format!("is `{}`, not `{}`: call it with `{}`", other.listener, self.listener, other.caller);
+            return format!("is `{}`, not `{}`: call it with `{}`", other.listener, self.listener, other.client);
         }
         format!("offers {}, not `{}`: another program has that address", named(here), self.listener)
     }
 
-    /// Returns the reason why this command's listener refuses a caller that requests another service.
-    pub(crate) fn not_asked_for(self, asked: Option<Service>) -> String {
-        let asked = match asked.and_then(pair_of) {
-            Some(other) => format!("it is `{}` and asks for `{}`", other.caller, other.listener),
-            None => format!("it asks for {}", named(asked)),
+    /// Returns the reason why this command's listener refuses a client that requests another service.
+    pub(crate) fn wrong_request(self, requested: Option<Service>) -> String {
+        let requested = match requested.and_then(pair_of) {
+            Some(other) => format!("it is `{}` and asks for `{}`", other.client, other.listener),
+            None => format!("it asks for {}", named(requested)),
         };
-        format!("{asked}, and this is `{}`", self.listener)
+        format!("{requested}, and this is `{}`", self.listener)
     }
 }
 
@@ -55,24 +55,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ends_are_named() {
-        let text = FILES.not_here(Some(PERF.service));
+    fn messages_name_both_commands() {
+        let text = FILES.wrong_service(Some(PERF.service));
         assert_eq!(text, "is `narrows perf --listen`, not `narrows recv`: call it with `narrows perf`");
         let other = Service::named("backup");
         assert_eq!(
-            FILES.not_here(Some(other)),
+            FILES.wrong_service(Some(other)),
             "offers narrows-1/backup, not `narrows recv`: another program has that address"
         );
         assert_eq!(
-            FILES.not_here(None),
+            FILES.wrong_service(None),
             "offers another service, not `narrows recv`: another program has that address"
         );
-        let text = PROXY.not_asked_for(Some(FILES.service));
+        let text = PROXY.wrong_request(Some(FILES.service));
         assert_eq!(text, "it is `narrows send` and asks for `narrows recv`, and this is `narrows proxy server`");
         assert_eq!(
-            PROXY.not_asked_for(Some(other)),
+            PROXY.wrong_request(Some(other)),
             "it asks for narrows-1/backup, and this is `narrows proxy server`"
         );
-        assert_eq!(PROXY.not_asked_for(None), "it asks for another service, and this is `narrows proxy server`");
+        assert_eq!(PROXY.wrong_request(None), "it asks for another service, and this is `narrows proxy server`");
     }
 }

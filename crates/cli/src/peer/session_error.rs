@@ -18,11 +18,11 @@ pub(crate) enum SessionError {
     /// No progress for this long.
     Stalled {
         /// The step that was waited for.
-        what: &'static str,
+        phase: &'static str,
         time: Duration,
     },
     /// Not ended within this time.
-    Late(Duration),
+    TimedOut(Duration),
     /// Ctrl-C.
     Interrupted,
 }
@@ -43,7 +43,7 @@ impl SessionError {
     pub(crate) fn to_peer(&self) -> String {
         match self {
             // The peer's own mistake is reported to the peer.
-            Self::Peer(what) => format!("this peer {what}"),
+            Self::Peer(message) => format!("this peer {message}"),
             other => other.to_string(),
         }
     }
@@ -52,15 +52,15 @@ impl SessionError {
 impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Transport(Error::Closed(Closed::Silence)) => {
+            Self::Transport(Error::Closed(Closed::TimedOut)) => {
                 f.write_str("the peer does not answer any more: its process has ended, or the network is cut")
             }
             Self::Transport(error) => error.fmt(f),
-            Self::Peer(what) => write!(f, "the peer {what}"),
-            Self::Stalled { what, time } => {
-                write!(f, "nothing has moved for {}, while this end waited for {what}", in_words(*time))
+            Self::Peer(message) => write!(f, "the peer {message}"),
+            Self::Stalled { phase, time } => {
+                write!(f, "nothing has moved for {}, while this end waited for {phase}", in_words(*time))
             }
-            Self::Late(time) => write!(f, "not ended within {}", in_words(*time)),
+            Self::TimedOut(time) => write!(f, "not ended within {}", in_words(*time)),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }

@@ -74,8 +74,8 @@ pub(crate) fn headroom(asic: &Asic, cable: &HeadroomCable, traffic: &LosslessTra
     let in_gearboxes = speed * gearbox * (PARTS / 4_096);
     let in_phy = u128::from(asic.mac_phy_milli_kib) * 1_024 * (PARTS / 1_000);
     let in_tiles = if asic.has_tiles { speed * 15 * (PARTS / 1_000) } else { 0 };
-    let whole = u128::from(cable.mtu_bytes + peer) * PARTS;
-    let propagation = whole + on_cable + in_gearboxes + in_phy + in_tiles;
+    let packet_and_response = u128::from(cable.mtu_bytes + peer) * PARTS;
+    let propagation = packet_and_response + on_cable + in_gearboxes + in_phy + in_tiles;
 
     // A small packet takes `worst` times its bytes of cells; `of_small` are bytes of small packets in a hundred packets.
     let worst = u128::from(worst_factor(asic.cell_bytes));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_formula_at_ten_thousand_points() {
+    fn headroom_matches_the_exact_formula() {
         let (mut points, mut different) = (0, std::collections::BTreeSet::new());
         for asic in &ASICS {
             for speed_mbps in [10_000, 25_000, 40_000, 50_000, 100_000, 200_000, 400_000, 800_000] {
@@ -227,14 +227,14 @@ mod tests {
                                     HeadroomCable { speed_mbps, length_m, mtu_bytes, gearbox_delay, has_eight_lanes };
                                 let traffic = LosslessTraffic { mtu_bytes: lossless, small_percent };
                                 let found = headroom(asic, &cable, &traffic).unwrap();
-                                let wanted = as_written(asic, &cable, &traffic);
+                                let expected = as_written(asic, &cable, &traffic);
                                 assert_eq!(
                                     [found.xoff, found.xon, found.size].map(i128::from),
-                                    wanted,
+                                    expected,
                                     "{asic:?} {cable:?} {traffic:?}"
                                 );
                                 points += 1;
-                                different.insert(wanted);
+                                different.insert(expected);
                             }
                         }
                     }
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cable_of_300_km_wants_38_megabytes() {
+    fn cable_of_300_km_needs_38_megabytes() {
         let traffic = LosslessTraffic { mtu_bytes: 1_024, small_percent: 100 };
         let of = |length_m| {
             let cable = HeadroomCable {

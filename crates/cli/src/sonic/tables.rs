@@ -12,7 +12,7 @@ pub(crate) enum Revision {
     /// Thresholds of drops and of marks are one: `green_min_threshold` and the like, with `ecn`.
     Shared,
     /// The model's revision of 2026-06-23: marks have thresholds of their own, `ecn_green_min_threshold` and the like.
-    Apart,
+    Separate,
 }
 
 /// The queue lengths from which marking begins, and from which everything is marked.
@@ -132,7 +132,7 @@ impl Device {
                 "green_max_threshold": max,
                 "green_drop_probability": percent,
             }),
-            Revision::Apart => json!({
+            Revision::Separate => json!({
                 "ecn": "ecn_green",
                 "ecn_green_min_threshold": min,
                 "ecn_green_max_threshold": max,
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_name_each_other() {
+    fn tables_reference_each_other() {
         let tables = device(Revision::Shared).tables();
         let keys = |table: &str| tables[table].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         assert_eq!(keys("BUFFER_PG"), ["Ethernet0|3", "Ethernet0|4", "Ethernet4|3", "Ethernet4|4"]);
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_later_revision_has_keys_of_its_own() {
-        let tables = device(Revision::Apart).tables();
+        let tables = device(Revision::Separate).tables();
         let row = tables["WRED_PROFILE"].as_object().unwrap().values().next().unwrap();
         assert_eq!(row["ecn_green_mark_probability"], "20");
         assert!(row.get("green_min_threshold").is_none());

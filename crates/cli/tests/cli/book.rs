@@ -60,7 +60,7 @@ fn sentence([reproduced, direction, undecided, not]: [usize; 4]) -> String {
 }
 
 #[test]
-fn a_papers_page_counts_what_its_files_have_recorded() {
+fn paper_pages_match_recorded_verdict_counts() {
     for paper in PAPERS {
         let figures = figures(paper, false);
         let counted = counts(&figures, "quick");
@@ -75,7 +75,7 @@ fn a_papers_page_counts_what_its_files_have_recorded() {
 
 /// A paper's page agrees with the record on the counts of suspected causes, once outcomes are recorded.
 #[test]
-fn a_papers_page_counts_its_causes() {
+fn paper_pages_match_recorded_cause_counts() {
     let mut counted = 0;
     for paper in PAPERS {
         let (claims, causes) = (rows(paper, "quick", "claims"), rows(paper, "quick", "causes"));
@@ -119,7 +119,7 @@ fn a_papers_page_counts_its_causes() {
 }
 
 #[test]
-fn unos_page_counts_the_papers_size_too() {
+fn uno_page_matches_paper_scale_counts() {
     let summary = page("uno.md");
     for (published, before) in [(false, "over three seeds"), (true, "about the published artifact")] {
         let counted = sentence(counts(&figures("uno", published), "paper"));
@@ -141,7 +141,7 @@ fn rows(paper: &str, scale: &str, file: &str) -> Vec<Row> {
 }
 
 #[test]
-fn every_recorded_verdict_is_the_files_one() {
+fn recorded_verdicts_match_scenario_files() {
     for (paper, scale) in PAPERS.iter().flat_map(|paper| ["quick", "paper"].map(|scale| (paper, scale))) {
         let recorded = rows(paper, scale, "claims");
         let named: Vec<&str> = recorded.iter().map(|row| row["figure"].as_str()).collect();
@@ -165,7 +165,7 @@ fn every_recorded_verdict_is_the_files_one() {
 
 /// The program accepts the record and writes its page of all claims.
 #[test]
-fn the_page_of_all_claims_is_made_of_the_record() {
+fn claims_page_is_built_from_the_record() {
     let scratch = Scratch::new("all-claims");
     let papers = root().join("papers");
     let line = format!("report --claims {} --out claims.html", papers.display());

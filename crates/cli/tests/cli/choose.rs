@@ -16,19 +16,19 @@ traffic = [{ kind = "incast", intra = 4, size = "60KB" }]
 "#;
 
 #[test]
-fn the_first_choice_holds_and_scores_best_of_those_that_hold() {
+fn first_choice_meets_objectives_with_the_lowest_score() {
     let scratch = Scratch::new("choose");
     scratch.write("s.toml", INCAST);
-    let asked = "choose s.toml --slo network.drops==0 --seeds 2 --no-vary --minimize port.buffer=16KB..64KB --metric p50(all.slowdown)";
-    let said = scratch.narrows(asked).ok();
+    let command = "choose s.toml --slo network.drops==0 --seeds 2 --no-vary --minimize port.buffer=16KB..64KB --metric p50(all.slowdown)";
+    let printed = scratch.narrows(command).ok();
     // Wide sends 240 KB at once into 64 KB at most; four windows of Fit are 48 KB.
     for part in
         ["none of 16KB..64KB", "first choice: ", "assumed", "network.drops==0", "initial window of Wide", "report: "]
     {
-        assert!(said.out.contains(part), "no {part}: {said}");
+        assert!(printed.out.contains(part), "no {part}: {printed}");
     }
-    assert!(!said.out.contains("first choice: Wide"), "{said}");
-    let json: Value = scratch.narrows(&format!("{asked} --json")).ok().json();
+    assert!(!printed.out.contains("first choice: Wide"), "{printed}");
+    let json: Value = scratch.narrows(&format!("{command} --json")).ok().json();
     let first = json["first_choice"]["scheme"].as_str().unwrap();
     let g = |scheme: &str| {
         let scores = json["scores_at_settings"].as_array().unwrap();
@@ -36,8 +36,11 @@ fn the_first_choice_holds_and_scores_best_of_those_that_hold() {
     };
     let (fit, narrow) = (g("fit").unwrap(), g("narrow").unwrap());
     assert_eq!((first, g("wide")), (if fit <= narrow { "fit" } else { "narrow" }, None));
-    assert!(said.out.contains(&format!("first choice: {}", if first == "fit" { "Fit" } else { "Narrow" })), "{said}");
-    let csv = scratch.narrows(&format!("{asked} --csv")).ok();
+    assert!(
+        printed.out.contains(&format!("first choice: {}", if first == "fit" { "Fit" } else { "Narrow" })),
+        "{printed}"
+    );
+    let csv = scratch.narrows(&format!("{command} --csv")).ok();
     assert!(
         csv.out.starts_with("scheme,port.buffer,other_settings,tightest_objective,tightest_objective_worst,"),
         "{csv}"
@@ -50,10 +53,10 @@ fn ties_and_schemes_left_out_are_named() {
     let scratch = Scratch::new("choose-ties");
     let twin = INCAST.replace("schemes.narrow", "schemes.twin").replace("Narrow", "Twin").replace("3KB", "12KB");
     scratch.write("s.toml", &twin);
-    let asked = "choose s.toml --slo network.drops==0 --seeds 1 --no-vary --metric p50(all.slowdown)";
-    let tied = scratch.narrows(&format!("{asked} --minimize port.buffer=16KB..64KB")).ok();
+    let command = "choose s.toml --slo network.drops==0 --seeds 1 --no-vary --metric p50(all.slowdown)";
+    let tied = scratch.narrows(&format!("{command} --minimize port.buffer=16KB..64KB")).ok();
     assert!(tied.out.contains("first choice: Fit") && tied.out.contains("Twin (1.000)"), "{tied}");
-    let one = format!("{asked} --minimize schemes.fit.params.fixed.window=3KB..12KB");
+    let one = format!("{command} --minimize schemes.fit.params.fixed.window=3KB..12KB");
     let text = scratch.narrows(&one).ok();
     assert!(text.out.contains("is a key of one scheme: twin, wide"), "{text}");
     let json: Value = scratch.narrows(&format!("{one} --json")).ok().json();
@@ -65,16 +68,20 @@ fn ties_and_schemes_left_out_are_named() {
 fn objectives_follow_from_the_best_scheme() {
     let scratch = Scratch::new("choose-best");
     scratch.write("s.toml", INCAST);
-    let said = scratch.narrows("choose s.toml --seeds 1 --no-vary --minimize port.buffer=16KB..64KB --within 50%").ok();
-    assert!(said.out.contains("near the best scheme") && said.out.contains("p99(intra.slowdown) <= "), "{said}");
+    let printed =
+        scratch.narrows("choose s.toml --seeds 1 --no-vary --minimize port.buffer=16KB..64KB --within 50%").ok();
+    assert!(
+        printed.out.contains("near the best scheme") && printed.out.contains("p99(intra.slowdown) <= "),
+        "{printed}"
+    );
 }
 
 #[test]
-fn what_cannot_be_chosen_is_said_before_anything_runs() {
+fn invalid_arguments_fail_before_any_run() {
     let scratch = Scratch::new("choose-wrong");
     scratch.write("s.toml", INCAST);
-    let fails = |rest: &str, said: &[&str]| {
-        scratch.narrows(&format!("choose s.toml {rest}")).fails(2, said);
+    let fails = |rest: &str, expected: &[&str]| {
+        scratch.narrows(&format!("choose s.toml {rest}")).fails(2, expected);
         assert!(scratch.files("out").is_empty());
     };
     fails("--metric p9(slowdown)", &["--metric `p9(slowdown)`"]);
@@ -85,7 +92,7 @@ fn what_cannot_be_chosen_is_said_before_anything_runs() {
     fails("--scheme narow", &["no scheme `narow`", "`narrow`"]);
     let none =
         "choose s.toml --slo network.drops==0 --scheme wide --seeds 1 --no-vary --minimize port.buffer=16KB..64KB";
-    let none = scratch.narrows(none).says(&["port.buffer of 16KB..64KB"]);
+    let none = scratch.narrows(none).reports(&["port.buffer of 16KB..64KB"]);
     assert_eq!(none.code, 1, "{none}");
     assert!(none.out.contains("first choice: none"), "{none}");
 }

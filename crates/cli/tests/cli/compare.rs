@@ -38,7 +38,7 @@ fn a_run_against_itself_and_against_a_worse_one() {
     assert_eq!(worse.code, 3, "{worse}");
     let row = worse.out.lines().find(|line| line.contains("all.fct_ns.p99")).unwrap();
     assert!(row.contains("worse"), "{row}");
-    let worse = worse.says(&["regression: ", "5 %"]);
+    let worse = worse.reports(&["regression: ", "5 %"]);
     assert!(!worse.err.contains("error"), "{worse}");
     let json = scratch.narrows("compare a b --json");
     assert_eq!(json.code, 3);
@@ -54,13 +54,13 @@ fn a_run_against_itself_and_against_a_worse_one() {
 }
 
 #[test]
-fn runs_that_are_gone_or_have_nothing_in_common() {
+fn missing_and_disjoint_runs_are_reported() {
     let scratch = Scratch::new("gone");
     scratch.write("grid.toml", GRID);
     scratch.narrows("run grid.toml --quiet --out all").ok();
     scratch.narrows("run grid.toml --quiet --out some --scheme uno --scheme cubic").ok();
     scratch.narrows("run grid.toml --quiet --out others --scheme mixed").ok();
-    let gone = scratch.narrows("compare all some").says(&[
+    let gone = scratch.narrows("compare all some").reports(&[
         "regression: ",
         "mixed,traffic.0.load=0.2; mixed,traffic.0.load=0.6",
         "missing",
@@ -88,12 +88,12 @@ fn damaged_results() {
     std::fs::write(scratch.path("a/manifest.json"), "{").unwrap();
     scratch.narrows("report a --out x.html").fails(2, &["a/manifest.json", "not JSON"]);
     std::fs::remove_file(scratch.path("a/manifest.json")).unwrap();
-    let said = [
+    let expected = [
         "`a/manifest.json` is missing, so Narrows cannot determine whether 5 files",
         "`flows.parquet`",
         "out of `a` and",
     ];
-    scratch.narrows("report a").fails(2, &said);
+    scratch.narrows("report a").fails(2, &expected);
     std::fs::remove_dir_all(scratch.path("a")).unwrap();
     std::fs::create_dir(scratch.path("a")).unwrap();
     scratch.narrows("report a").fails(2, &["`a`", "no manifest.json"]);
@@ -148,7 +148,7 @@ fn two_results_flow_by_flow() {
 }
 
 #[test]
-fn what_flow_by_flow_refuses() {
+fn flow_comparison_rejects_invalid_arguments() {
     let scratch = Scratch::new("refused-flows");
     scratch.write("one.toml", ONE);
     scratch.narrows("run one.toml --quiet --out a").ok();

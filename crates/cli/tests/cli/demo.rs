@@ -24,7 +24,7 @@ fn shows_three_schemes() {
 }
 
 #[test]
-fn prints_a_table_and_where_the_page_is() {
+fn prints_a_table_and_the_report_path() {
     let scratch = Scratch::new("demo");
     let ran = scratch.narrows("demo --set traffic.0.size=64KiB").ok();
     let rows = ran.out.lines().filter(|line| line.contains("8/8")).count();

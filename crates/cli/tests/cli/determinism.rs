@@ -43,7 +43,7 @@ fn a_run_in_parallel() {
 
 /// The paths of the file and of the results are not in the results.
 #[test]
-fn wherever_it_runs() {
+fn results_do_not_depend_on_paths() {
     let (here, there) = (Scratch::new("here"), Scratch::new("there"));
     here.write("s.toml", GRID);
     there.write("deep/er/s.toml", GRID);

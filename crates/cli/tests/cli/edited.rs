@@ -22,12 +22,12 @@ fn prepared(name: &str) -> Scratch {
     scratch
 }
 
-fn kept(ran: &ProgramRun) -> Option<&str> {
+fn kept_runs_line(ran: &ProgramRun) -> Option<&str> {
     ran.err.lines().find(|line| line.contains("finished before: kept"))
 }
 
 #[test]
-fn a_file_of_a_run_is_named_and_the_run_is_done_again() {
+fn edited_run_files_are_reported_and_rerun() {
     let scratch = prepared("edited");
     let edits: [(&str, Edit); 4] = [
         ("summary.json", |text| text.replacen("\"completed\": 3", "\"completed\": 2", 1)),
@@ -46,11 +46,15 @@ fn a_file_of_a_run_is_named_and_the_run_is_done_again() {
             scratch.narrows(reads).fails(2, &[&file]);
         }
         assert_eq!(scratch.read(&file), edited);
-        let again = scratch.narrows(LINE).ok().says(&[&file, ": the run `dctcp,traffic.0.size=4KiB` is done again"]);
-        assert_eq!(kept(&again), Some("1 of 2 runs finished before: kept; --force runs them again"), "{again}");
+        let again = scratch.narrows(LINE).ok().reports(&[&file, ": the run `dctcp,traffic.0.size=4KiB` is done again"]);
+        assert_eq!(
+            kept_runs_line(&again),
+            Some("1 of 2 runs finished before: kept; --force runs them again"),
+            "{again}"
+        );
         scratch.narrows("compare out out").ok();
         assert_eq!(
-            kept(&scratch.narrows(LINE).ok()),
+            kept_runs_line(&scratch.narrows(LINE).ok()),
             Some("2 of 2 runs finished before: kept; --force runs them again")
         );
     }
@@ -64,25 +68,25 @@ fn a_file_of_a_run_is_named_and_the_run_is_done_again() {
     scratch
         .narrows(LINE)
         .ok()
-        .says(&[&format!("`{table}` is missing: the run `dctcp,traffic.0.size=4KiB` is done again")]);
+        .reports(&[&format!("`{table}` is missing: the run `dctcp,traffic.0.size=4KiB` is done again")]);
     fs::remove_dir_all(scratch.path(RUN)).unwrap();
     scratch.narrows("report out").fails(2, &[&format!("error: `{RUN}` is missing\n{again}")]);
-    scratch.narrows(LINE).ok().says(&["1 of 2 runs finished before: kept"]);
+    scratch.narrows(LINE).ok().reports(&["1 of 2 runs finished before: kept"]);
 }
 
 #[test]
-fn a_run_in_the_folder_of_another_is_named() {
+fn swapped_run_folders_are_reported() {
     let scratch = prepared("swapped");
     for file in fs::read_dir(scratch.path(RUN)).unwrap() {
         let file = file.unwrap();
         fs::copy(file.path(), scratch.path("out/runs/dctcp,traffic.0.size=16KiB").join(file.file_name())).unwrap();
     }
-    let said = "error: `out/runs/dctcp,traffic.0.size=16KiB/manifest.json` is of the run `dctcp,traffic.0.size=4KiB`, and the run \
+    let expected = "error: `out/runs/dctcp,traffic.0.size=16KiB/manifest.json` is of the run `dctcp,traffic.0.size=4KiB`, and the run \
                 `dctcp,traffic.0.size=16KiB` belongs there\nhelp: give the command that made these results again";
     for reads in ["report out", "report out --out page.html", "compare out out"] {
-        scratch.narrows(reads).fails(2, &[said]);
+        scratch.narrows(reads).fails(2, &[expected]);
     }
-    scratch.narrows(LINE).ok().says(&["1 of 2 runs finished before: kept"]);
+    scratch.narrows(LINE).ok().reports(&["1 of 2 runs finished before: kept"]);
     scratch.narrows("compare out out").ok();
 }
 
@@ -99,45 +103,45 @@ fn runs_that_cannot_be_checked_are_read_and_not_kept() {
     grid.as_object_mut().unwrap().remove("sha256");
     grid["runs"].as_array_mut().unwrap().iter_mut().for_each(|run| drop(run.as_object_mut().unwrap().remove("sha256")));
     scratch.write("out/manifest.json", &grid.to_string());
-    let said = "`out`: no hash vouches for 2 of 2 runs, because their manifests or the grid's are of an earlier version: \
+    let expected = "`out`: no hash vouches for 2 of 2 runs, because their manifests or the grid's are of an earlier version: \
                 changes to their files cannot be seen\n";
-    assert_eq!(scratch.narrows("report out").ok().err, said);
-    assert_eq!(scratch.narrows("compare out out").ok().err, said.repeat(2));
+    assert_eq!(scratch.narrows("report out").ok().err, expected);
+    assert_eq!(scratch.narrows("compare out out").ok().err, expected.repeat(2));
     let again = format!(
         "`{manifest}` lacks hashes, so the run's files cannot be checked: the run `dctcp,traffic.0.size=4KiB` is done"
     );
-    scratch.narrows(LINE).ok().says(&[&again, "1 of 2 runs finished before: kept"]);
+    scratch.narrows(LINE).ok().reports(&[&again, "1 of 2 runs finished before: kept"]);
     assert_eq!(scratch.narrows("report out").ok().err, "");
 }
 
 #[test]
-fn a_manifest_that_is_empty_or_lists_nothing_is_named() {
+fn empty_manifests_are_reported() {
     let scratch = prepared("empty");
     let before = scratch.read("out/manifest.json");
     scratch.write("out/manifest.json", "");
-    let said = "error: `out/manifest.json` is empty, so Narrows cannot determine whether 4 files or folders there are its own: \
+    let expected = "error: `out/manifest.json` is empty, so Narrows cannot determine whether 4 files or folders there are its own: \
                 `manifest.json`, `report.html`, `summary.json`, `summary.parquet`; move ";
     for line in ["report out", "compare out out", LINE, &format!("{LINE} --force")] {
         scratch
             .narrows(line)
-            .fails(2, &[said, "the results again: finished runs that have their own manifests are kept (--force "]);
+            .fails(2, &[expected, "the results again: finished runs that have their own manifests are kept (--force "]);
     }
     // Does as the message advises.
     for name in ["manifest.json", "report.html", "summary.json", "summary.parquet"] {
         fs::rename(scratch.path("out").join(name), scratch.path(name)).unwrap();
     }
     let again = scratch.narrows(LINE).ok();
-    assert_eq!(kept(&again), Some("2 of 2 runs finished before: kept; --force runs them again"));
+    assert_eq!(kept_runs_line(&again), Some("2 of 2 runs finished before: kept; --force runs them again"));
     assert_eq!(scratch.read("out/manifest.json"), before);
     let mut grid: serde_json::Value = serde_json::from_str(&before).unwrap();
     grid["runs"] = serde_json::json!([]);
     grid.as_object_mut().unwrap().remove("sha256");
     scratch.write("out/manifest.json", &grid.to_string());
     for reads in ["report out", "compare out out"] {
-        let said = ["`out/manifest.json` lists no runs", "help: give the command that made these results again"];
-        scratch.narrows(reads).fails(2, &said);
+        let expected = ["`out/manifest.json` lists no runs", "help: give the command that made these results again"];
+        scratch.narrows(reads).fails(2, &expected);
     }
-    scratch.narrows(LINE).ok().says(&["2 of 2 runs finished before: kept"]);
+    scratch.narrows(LINE).ok().reports(&["2 of 2 runs finished before: kept"]);
     assert_eq!(scratch.read("out/manifest.json"), before);
 }
 
@@ -146,13 +150,13 @@ fn a_manifest_that_is_empty_or_lists_nothing_is_named() {
 fn an_edited_report_is_not_replaced() {
     let scratch = prepared("edited-report");
     let before = scratch.read("out/report.html");
-    for (edited, why) in [
+    for (edited, reason) in [
         (before.replacen("Then", "Mine", 1), "it was edited after Narrows wrote it"),
         ("mine\n".to_owned(), "it is not a report that `narrows report` wrote"),
     ] {
         scratch.write("out/report.html", &edited);
         for line in ["report out", LINE, &format!("{LINE} --force")] {
-            let refused = [&format!("error: will not replace `out/report.html`: {why}"), "help: move that file out"];
+            let refused = [&format!("error: will not replace `out/report.html`: {reason}"), "help: move that file out"];
             scratch.narrows(line).fails(2, &refused);
             assert_eq!(scratch.read("out/report.html"), edited);
             assert!(!scratch.path("out/.next").exists());
@@ -185,18 +189,18 @@ fn an_edited_report_is_not_replaced() {
 
 /// A stopped command's half-written files are named, and stay.
 #[test]
-fn leftovers_are_named() {
+fn leftover_partial_files_are_reported() {
     let scratch = prepared("leftovers");
     scratch.write("out/report.html.partial-7", "half");
     scratch.write("page.html.partial-7", "half");
     let left =
         |file: &str| format!("`{file}` was left by a command that was stopped, or that could not put it in place");
     for line in [LINE, "report out"] {
-        scratch.narrows(line).ok().says(&[&left("out/report.html.partial-7"), "you may delete it"]);
+        scratch.narrows(line).ok().reports(&[&left("out/report.html.partial-7"), "you may delete it"]);
     }
     for writer in ["report out --out page.html", "compare out out --flows --markdown page.html"] {
         let _ = fs::remove_file(scratch.path("page.html"));
-        scratch.narrows(writer).says(&[&left("page.html.partial-7")]);
+        scratch.narrows(writer).reports(&[&left("page.html.partial-7")]);
     }
     // Also if other files stop the run.
     scratch.write("out/page.html.partial-7", "half");
@@ -208,7 +212,7 @@ fn leftovers_are_named() {
 }
 
 #[test]
-fn a_grid_s_own_summary_is_named_and_not_needed() {
+fn edited_grid_summary_is_reported_and_rebuilt() {
     let scratch = prepared("grid-summary");
     let before = scratch.read("out/summary.json");
     for edited in [before.replacen("\"completed\": 3", "\"completed\": 2", 1), "half".to_owned()] {
@@ -216,24 +220,24 @@ fn a_grid_s_own_summary_is_named_and_not_needed() {
         scratch.write("out/summary.json", &edited);
         for reads in ["report out", "compare out out"] {
             let ran = scratch.narrows(reads).ok();
-            ran.says(&["`out/summary.json`"]);
+            ran.reports(&["`out/summary.json`"]);
         }
         assert!(scratch.narrows("report out --out page.html").ok().err.contains("out/summary.json"));
         let again = scratch.narrows(LINE).ok();
-        let again = again.says(&["`out/summary.json`"]);
-        assert_eq!(kept(&again), Some("2 of 2 runs finished before: kept; --force runs them again"));
+        let again = again.reports(&["`out/summary.json`"]);
+        assert_eq!(kept_runs_line(&again), Some("2 of 2 runs finished before: kept; --force runs them again"));
         assert_eq!(scratch.narrows("report out").ok().err, "");
     }
     fs::remove_file(scratch.path("out/summary.json")).unwrap();
     let missing = "`out/summary.json` is missing";
-    scratch.narrows("report out").ok().says(&[&format!("{missing}; only the runs' own files are read")]);
-    scratch.narrows(LINE).ok().says(&[&format!("{missing}: it is written again")]);
+    scratch.narrows("report out").ok().reports(&[&format!("{missing}; only the runs' own files are read")]);
+    scratch.narrows(LINE).ok().reports(&[&format!("{missing}: it is written again")]);
     assert_eq!(scratch.read("out/summary.json"), before);
 }
 
 /// Prose moves no number, so runs are kept when only prose changes. They then have the scenario's prose of now.
 #[test]
-fn kept_runs_say_what_the_scenario_says_now() {
+fn kept_runs_take_the_current_description() {
     let scratch = prepared("prose");
     let is = |title: &str, description: &str| {
         for manifest in [format!("{RUN}/manifest.json"), "out/runs/dctcp,traffic.0.size=16KiB/manifest.json".to_owned()]
@@ -254,15 +258,15 @@ fn kept_runs_say_what_the_scenario_says_now() {
     let flows = fs::read(scratch.path(&format!("{RUN}/flows.parquet"))).unwrap();
     scratch.write("grid.toml", &grid("Now", "As it is"));
     let again = scratch.narrows(LINE).ok();
-    assert_eq!(kept(&again), Some("2 of 2 runs finished before: kept; --force runs them again"));
+    assert_eq!(kept_runs_line(&again), Some("2 of 2 runs finished before: kept; --force runs them again"));
     is("Now", "As it is");
     assert_eq!(fs::read(scratch.path(&format!("{RUN}/flows.parquet"))).unwrap(), flows);
     assert_eq!(scratch.narrows("compare out out").ok().err, "");
 }
 
-/// A run that was put into a grid by hand stays, whatever became of the grid's own manifest.
+/// A run that was copied into a grid by hand stays, even if the grid's manifest is lost.
 #[test]
-fn a_run_of_ones_own_in_a_grid_stays() {
+fn foreign_runs_in_a_grid_are_kept() {
     let scratch = prepared("mine");
     fs::create_dir(scratch.path("out/runs/mine")).unwrap();
     for entry in fs::read_dir(scratch.path(RUN)).unwrap() {

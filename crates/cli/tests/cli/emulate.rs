@@ -47,7 +47,7 @@ flows = "all"
 "#;
 
 /// Emulated hosts share names of devices and addresses: one test at a time.
-fn alone() -> MutexGuard<'static, ()> {
+fn exclusive() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -59,7 +59,7 @@ fn pair(name: &str) -> Scratch {
 }
 
 /// Returns whether this machine allows emulation: as root, with TUN devices.
-fn can() -> bool {
+fn can_emulate() -> bool {
     let tried = emulator::preflight();
     if let Err(error) = &tried {
         skipped_here(&error.to_string());
@@ -85,7 +85,7 @@ fn left_behind() -> Vec<String> {
 }
 
 #[test]
-fn what_real_packets_cannot_do_is_refused_and_leaves_nothing() {
+fn unsupported_scenarios_fail_without_leftovers() {
     let scratch = pair("refused");
     let before = scratch.tree();
     for (line, parts) in [
@@ -131,22 +131,22 @@ fn the_long_haul_builds_without_a_warning() {
 }
 
 #[test]
-fn without_root_it_says_so_in_a_line() {
+fn missing_root_is_a_one_line_error() {
     let scratch = pair("nobody");
-    let _alone = alone();
-    if can() {
+    let _guard = exclusive();
+    if can_emulate() {
         // As root, run as another user that may read the necessary files: it must be refused.
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--clear-groups", env!("CARGO_BIN_EXE_narrows"), "emulate"]);
         let path = scratch.path("pair.toml");
         let ran = command.arg(path).args(["--scheme", "cubic", "--out", "/nowhere/out"]).try_finish();
-        let Ok(ran) = ran else { return skipped_without("without_root_it_says_so_in_a_line", "setpriv") };
-        let said = String::from_utf8(ran.stderr).unwrap();
-        if said.contains("Permission denied") {
+        let Ok(ran) = ran else { return skipped_without("missing_root_is_a_one_line_error", "setpriv") };
+        let printed = String::from_utf8(ran.stderr).unwrap();
+        if printed.contains("Permission denied") {
             return skipped_here("nobody may not read the test's directory");
         }
-        assert_eq!((ran.status.code(), said.lines().count()), (Some(2), 1), "{said}");
-        assert!(said.contains("need root"), "{said}");
+        assert_eq!((ran.status.code(), printed.lines().count()), (Some(2), 1), "{printed}");
+        assert!(printed.contains("need root"), "{printed}");
     } else {
         let ran = scratch.narrows("emulate pair.toml --scheme cubic");
         assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{ran}");
@@ -155,10 +155,10 @@ fn without_root_it_says_so_in_a_line() {
 
 /// A busy machine starves the hosts, and the run, its table and a comparison with it report that.
 #[test]
-fn starved_hosts_are_doubtful() {
+fn starved_hosts_make_a_run_questionable() {
     let scratch = pair("starved");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -187,8 +187,8 @@ fn starved_hosts_are_doubtful() {
 #[test]
 fn a_law_that_this_build_cannot_load_is_refused() {
     let scratch = pair("lawless");
-    let _alone = alone();
-    if can() {
+    let _guard = exclusive();
+    if can_emulate() {
         let before = scratch.tree();
         let parts = ["`rare` runs MPRDMA, which this build of narrows cannot load", "narrows kernel doctor"];
         scratch.narrows("emulate pair.toml").fails(2, &parts);
@@ -199,10 +199,10 @@ fn a_law_that_this_build_cannot_load_is_refused() {
 /// Laws of ours run in the kernel for the duration of the run, and their actions are in the results.
 #[cfg(feature = "bpf")]
 #[test]
-fn laws_of_ours_are_loaded_for_a_run() {
+fn bpf_laws_are_loaded_for_a_run() {
     let scratch = pair("ours");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     if let Err(reason) = kernel::doctor::may_load() {
@@ -226,10 +226,10 @@ fn laws_of_ours_are_loaded_for_a_run() {
 }
 
 #[test]
-fn a_scenario_runs_both_ways_and_the_results_are_compared() {
+fn simulated_and_emulated_results_compare() {
     let scratch = pair("both");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let line = "emulate pair.toml --scheme cubic --scheme reno --out real --json --pcap left>right=haul.pcapng";
@@ -270,10 +270,10 @@ fn a_scenario_runs_both_ways_and_the_results_are_compared() {
 
 /// The results stay. A capture without its name is reported also under `--quiet`, and the command fails.
 #[test]
-fn a_capture_that_lost_its_name_fails_the_command() {
+fn capture_in_a_removed_directory_fails_the_command() {
     let scratch = pair("unnamed");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let line = "emulate pair.toml --scheme cubic --out real --quiet --pcap left>right=captures/haul.pcapng";
@@ -286,8 +286,9 @@ fn a_capture_that_lost_its_name_fails_the_command() {
     wait_for(&mut child, "the capture is begun", is_begun);
     std::fs::remove_dir_all(&captures).unwrap();
     let ran = ProgramRun::new(line, &child.output());
-    let said = ["error: the capture captures/haul.pcapng could not be put in place: No such file", "which was removed"];
-    ran.fails(1, &said);
+    let expected =
+        ["error: the capture captures/haul.pcapng could not be put in place: No such file", "which was removed"];
+    ran.fails(1, &expected);
     scratch.narrows("report real --out page.html").ok();
     assert_eq!(left_behind(), [""; 0]);
 }
@@ -295,8 +296,8 @@ fn a_capture_that_lost_its_name_fails_the_command() {
 #[test]
 fn simulated_and_real_packets_flow_by_flow() {
     let scratch = pair("sides");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     // One flow for the whole time on an idle link of 200 Mb/s: 193 Mb/s of payload.
@@ -321,10 +322,10 @@ fn simulated_and_real_packets_flow_by_flow() {
 /// A scheme without a part that its host does not have states this in its name and its manifest, and the mechanisms
 /// that real hosts have by themselves are named.
 #[test]
-fn what_a_run_does_without_is_in_its_name() {
+fn dropped_keys_are_in_the_run_label() {
     let scratch = pair("without");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let set = r#"--set host.on_ramp={threshold="1ms"} --set host.jitter={mean="1us"} --without host.on_ramp"#;
@@ -341,8 +342,8 @@ fn what_a_run_does_without_is_in_its_name() {
 fn failures_count_from_the_start_of_the_flows() {
     let scratch = pair("failure");
     scratch.write("down.toml", &format!("{PAIR}[[failure]]\nports = [\"left>right\"]\nuntil = \"500ms\"\n"));
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let stacks = if cfg!(feature = "transport") { &["kernel", "narrows"][..] } else { &["kernel"] };
@@ -358,12 +359,12 @@ fn failures_count_from_the_start_of_the_flows() {
 
 /// One stop of the whole emulator shows in its verdict, although nearly all packets were on time.
 #[test]
-fn a_run_that_was_stopped_for_a_while_is_doubtful() {
+fn stopped_emulator_makes_a_run_questionable() {
     use nix::sys::signal::{Signal, kill};
 
     let scratch = pair("stalled");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let line = "emulate pair.toml --scheme cubic --out real --quiet --set traffic.0.flows.0.size=1GB";
@@ -386,7 +387,7 @@ fn a_run_that_was_stopped_for_a_while_is_doubtful() {
 
 /// Three senders of the kernel's TCP overflow their share of a switch's buffer, unless the switch pauses them.
 #[test]
-fn pauses_hold_the_kernels_senders() {
+fn pfc_prevents_drops_of_kernel_tcp() {
     let scratch = Scratch::new("emulate-pfc");
     scratch.write(
         "pfc.toml",
@@ -395,8 +396,8 @@ fn pauses_hold_the_kernels_senders() {
          switch = { buffer = \"2MB\", pfc = true }\nport = { xoff = \"30KB\" }\nschemes.cubic.law = \"cubic\"\n\
          [[traffic]]\nkind = \"incast\"\nreceiver = \"host0\"\nintra = 3\nsize = \"1MB\"\n",
     );
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let count = |pfc: bool| {
@@ -405,8 +406,8 @@ fn pauses_hold_the_kernels_senders() {
         assert_eq!(json["flows"]["all"]["completed"], 3, "{json:#}");
         ["drops", "pfc_pauses", "max_buffer_bytes"].map(|key| json["network"][key].as_u64().unwrap())
     };
-    let ([drops, pauses, held], [lossy, none, _]) = (count(true), count(false));
-    assert!(drops == 0 && pauses > 20 && held > 60_000, "{drops} drops, {pauses} pauses, {held} bytes");
+    let ([drops, pauses, buffered], [lossy, none, _]) = (count(true), count(false));
+    assert!(drops == 0 && pauses > 20 && buffered > 60_000, "{drops} drops, {pauses} pauses, {buffered} bytes");
     assert!(lossy > 0 && none == 0, "{lossy} drops, {none} pauses without PFC");
     assert_eq!(left_behind(), [""; 0]);
 }
@@ -414,8 +415,8 @@ fn pauses_hold_the_kernels_senders() {
 #[test]
 fn over_ipv6() {
     let scratch = pair("ipv6");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let sizes = "--set host.mss=1428 --set host.header=72 --set host.ack_size=72";
@@ -433,8 +434,8 @@ fn over_ipv6() {
 #[test]
 fn a_program_runs_between_the_hosts() {
     let scratch = pair("program");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     // The names of hosts are known to the program, and its output is passed through unchanged.
@@ -453,14 +454,14 @@ fn a_program_runs_between_the_hosts() {
         "-c",
     ]);
     let ran = command.arg("getent hosts right.host0; ping -c 3 -i 0.2 -q right.host0 | tail -1").finish();
-    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-    assert!(ran.status.success(), "{said} {}", String::from_utf8_lossy(&ran.stderr));
-    assert!(said.contains("right.host0"), "{said}");
+    let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{printed} {}", String::from_utf8_lossy(&ran.stderr));
+    assert!(printed.contains("right.host0"), "{printed}");
     if Command::new("ping").arg("-V").try_finish().is_ok() {
         // Two links of 5 ms and four of 100 us.
-        let times = said.split("= ").nth(1).unwrap_or_else(|| panic!("{said}"));
+        let times = printed.split("= ").nth(1).unwrap_or_else(|| panic!("{printed}"));
         let mean: f64 = times.split('/').nth(1).unwrap().parse().unwrap();
-        assert!((10.4..14.0).contains(&mean), "{said}");
+        assert!((10.4..14.0).contains(&mean), "{printed}");
     } else {
         skipped_without("a_program_runs_between_the_hosts", "ping");
     }
@@ -477,8 +478,8 @@ fn a_program_runs_between_the_hosts() {
 #[test]
 fn iperf3_has_its_flows_in_the_results() {
     let scratch = pair("iperf3");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     if Command::new("iperf3").arg("--version").try_finish().is_err() {
@@ -487,8 +488,8 @@ fn iperf3_has_its_flows_in_the_results() {
     let args = ["emulate", "pair.toml", "--scheme", "reno", "--json", "--out", "out", "--background"];
     let client = ["right.host0=iperf3 -s -1", "--", "iperf3", "-c", "right.host0", "-t", "2", "-P", "2"];
     let ran = scratch.command(args.into_iter().chain(client)).finish();
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(ran.status.success(), "{said}");
+    let printed = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.success(), "{printed}");
     let summary: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
     is_summary(&summary);
     assert_eq!((&summary["flows"]["inter"]["count"], &summary["flows"]["all"]["count"]), (&2.into(), &2.into()));
@@ -503,9 +504,9 @@ fn iperf3_has_its_flows_in_the_results() {
 }
 
 #[test]
-fn an_interrupt_removes_everything() {
-    let _alone = alone();
-    if can() {
+fn interrupt_cleans_up() {
+    let _guard = exclusive();
+    if can_emulate() {
         interrupted("emulate pair.toml --scheme cubic --out out --background right.host0=cat -- sleep 100");
         interrupted("emulate endless.toml --scheme cubic --out out");
     }
@@ -529,9 +530,9 @@ fn started(scratch: &Scratch, server: &str, command: &str) -> Process {
 }
 
 #[test]
-fn a_second_interrupt_ends_it_at_once_and_removes_everything() {
-    let _alone = alone();
-    if !can() {
+fn second_interrupt_stops_immediately_and_cleans_up() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let scratch = pair("twice");
@@ -552,8 +553,8 @@ fn a_second_interrupt_ends_it_at_once_and_removes_everything() {
 
 #[test]
 fn programs_do_not_outlive_a_killed_emulation() {
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let scratch = pair("killed");
@@ -586,7 +587,7 @@ fn interrupted(line: &str) {
 /// Unsupported settings of the transport are reported before anything starts, root or not.
 #[cfg(feature = "transport")]
 #[test]
-fn what_the_transport_cannot_do_is_refused_and_leaves_nothing() {
+fn unsupported_transport_settings_fail_without_leftovers() {
     let scratch = pair("refused-narrows");
     let before = scratch.tree();
     for (line, parts) in [
@@ -619,7 +620,7 @@ fn what_the_transport_cannot_do_is_refused_and_leaves_nothing() {
 
 #[cfg(not(feature = "transport"))]
 #[test]
-fn a_build_without_the_transport_says_so() {
+fn build_without_transport_is_an_error() {
     let scratch = pair("no-transport");
     let ran = scratch.narrows("emulate pair.toml --stack narrows --scheme cubic");
     assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{ran}");
@@ -631,8 +632,8 @@ fn a_build_without_the_transport_says_so() {
 #[test]
 fn the_transport_carries_the_flows() {
     let scratch = pair("narrows");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let sizes = "--set host.mss=1438 --set host.header=62 --set host.ack_size=76";
@@ -666,10 +667,10 @@ fn the_transport_carries_the_flows() {
 /// from the ports through the transport to the law.
 #[cfg(feature = "transport")]
 #[test]
-fn marks_reach_a_law_over_the_transport() {
+fn marks_reach_laws_over_the_transport() {
     let scratch = pair("marks");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let long = "--stack narrows --quiet --set traffic.0.flows.0.size=1GB --set stop=4s --set host.ack_every=1";
@@ -721,8 +722,8 @@ fn marks_reach_a_law_over_the_transport() {
 #[test]
 fn coded_flows_on_several_paths_arrive_over_a_lossy_link() {
     let scratch = pair("coded");
-    let _alone = alone();
-    if !can() {
+    let _guard = exclusive();
+    if !can_emulate() {
         return;
     }
     let lossy =
@@ -743,8 +744,8 @@ fn coded_flows_on_several_paths_arrive_over_a_lossy_link() {
         let (parity, recovered) = (count("parity_packets"), count("recovered_blocks"));
         assert!((1_700..2_500).contains(&parity), "{parity}");
         assert!((losses / 3..2 * losses).contains(&recovered), "{recovered} blocks, {losses} losses");
-        let said = json["warnings"].to_string();
-        assert!(said.contains("re-routes a path only after two timeouts"), "{said}");
+        let printed = json["warnings"].to_string();
+        assert!(printed.contains("re-routes a path only after two timeouts"), "{printed}");
     }
     assert_eq!(left_behind(), [""; 0]);
 }

@@ -36,10 +36,10 @@ fn refused_text(text: &str, parts: &[&str]) {
     scratch.write("bad.toml", text);
     scratch.write("short.txt", "0 0\n1000 50\n2000 99\n");
     let before = scratch.tree();
-    let said = scratch.narrows("run bad.toml --out out").fails(2, parts).err;
-    assert_eq!(said, scratch.narrows("check bad.toml").fails(2, parts).err);
-    assert_eq!(said, scratch.narrows("run bad.toml --out out --json").fails(2, parts).err);
-    assert_eq!(said, scratch.narrows("run bad.toml --out out --quiet").fails(2, parts).err);
+    let message = scratch.narrows("run bad.toml --out out").fails(2, parts).err;
+    assert_eq!(message, scratch.narrows("check bad.toml").fails(2, parts).err);
+    assert_eq!(message, scratch.narrows("run bad.toml --out out --json").fails(2, parts).err);
+    assert_eq!(message, scratch.narrows("run bad.toml --out out --quiet").fails(2, parts).err);
     assert_eq!(scratch.tree(), before);
 }
 
@@ -134,8 +134,8 @@ fn an_external_law() {
         "{}",
         checked.out
     );
-    let said = ["runs Halve, a law in Python; only narrows.run(..., laws=[Halve]) can run it"];
-    scratch.narrows("run halve.toml --out out").fails(2, &said);
+    let message = ["runs Halve, a law in Python; only narrows.run(..., laws=[Halve]) can run it"];
+    scratch.narrows("run halve.toml --out out").fails(2, &message);
     assert!(!scratch.path("out").exists());
     scratch
         .narrows("emulate halve.toml --out out")
@@ -184,17 +184,17 @@ fn arguments() {
 #[test]
 fn arguments_of_the_benchmark_of_the_transport() {
     let scratch = Scratch::new("arguments");
-    let said = |options: &str, parts: &[&str]| {
+    let message = |options: &str, parts: &[&str]| {
         scratch.narrows(&format!("bench transport {options}")).fails(2, parts);
     };
-    said("--only nothing", &["no workload", "`nothing`", "1400, 1400-coded, 4096, 4096-coded, tcp"]);
+    message("--only nothing", &["no workload", "`nothing`", "1400, 1400-coded, 4096, 4096-coded, tcp"]);
     for bytes in ["0", "65535", "65GiB", "1Mbit", "lots"] {
         let option = format!("error: --bytes {bytes}: expected 65536 to 68719476736 bytes");
-        said(&format!("--bytes {bytes}"), &[&option, "KiB"]);
+        message(&format!("--bytes {bytes}"), &[&option, "KiB"]);
     }
-    said("--rounds 0", &["--rounds", "1..=100"]);
-    said("--rounds 101", &["--rounds", "1..=100"]);
-    said("1400-coded", &["unexpected argument '1400-coded'"]);
+    message("--rounds 0", &["--rounds", "1..=100"]);
+    message("--rounds 101", &["--rounds", "1..=100"]);
+    message("1400-coded", &["unexpected argument '1400-coded'"]);
     assert!(scratch.tree().is_empty());
 }
 
@@ -224,7 +224,7 @@ fn files_that_cannot_be_read() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written() {
+fn unwritable_paths_are_errors() {
     let scratch = Scratch::new("unwritable");
     scratch.write("one.toml", ONE);
     scratch.write("grid.toml", GRID);
@@ -243,7 +243,7 @@ fn a_place_that_cannot_be_written() {
 }
 
 #[test]
-fn what_is_not_results_is_not_replaced() {
+fn foreign_directories_are_not_replaced() {
     let scratch = Scratch::new("mine");
     scratch.write("one.toml", ONE);
     scratch.write("grid.toml", GRID);
@@ -290,7 +290,7 @@ fn a_full_disk() {
         let Some(ran) = in_small_disk(&scratch, size, script) else {
             return skipped("a_full_disk", "no file system can be mounted here");
         };
-        let ran = ran.says(&["error: cannot write `", "out/"]);
+        let ran = ran.reports(&["error: cannot write `", "out/"]);
         assert_eq!(ran.out, "2\n", "{name}: {ran}");
     }
     // Where only the page does not fit, the results are in place.
@@ -298,7 +298,7 @@ fn a_full_disk() {
     scratch.write("one.toml", ONE);
     let script = "\"$0\" run ../one.toml --out out --quiet; echo $?; ls out; \"$0\" report out --out ../page.html";
     let Some(ran) = in_small_disk(&scratch, "120k", script) else { return };
-    let ran = ran.ok().says(&["cannot write `out/report.html`: No space left", "`narrows report out`"]);
+    let ran = ran.ok().reports(&["cannot write `out/report.html`: No space left", "`narrows report out`"]);
     assert!(
         ran.out.starts_with("2\nflow_samples.parquet\nflows.parquet\nmanifest.json\n")
             && ran.out.ends_with("wrote ../page.html\n"),
@@ -311,7 +311,7 @@ fn a_full_disk() {
                   dd if=/dev/zero of=filler bs=4k 2>/dev/null || true; \
                   \"$0\" run ../one.toml --out out --seed 2 || echo $?; diff -r out ../kept && ls";
     let Some(ran) = in_small_disk(&scratch, "2m", script) else { return };
-    let ran = ran.ok().says(&["No space left on device"]);
+    let ran = ran.ok().reports(&["No space left on device"]);
     assert_eq!(ran.out, "2\nfiller\nout\n", "{ran}");
 }
 
@@ -348,25 +348,25 @@ fn control_characters_do_not_reach_the_terminal() {
     for text in ["name = \"a\\u001b[31m\"", "title = \"\\u009b1m\"", "title = \"\u{9b}1m\"", "\"k\\u0007\" = 1"] {
         let scratch = Scratch::new("control");
         scratch.write("bad.toml", &format!("{text}\n{}", GOOD.replacen("name = ", "description = ", 1)));
-        let said = scratch.narrows("run bad.toml --out out");
-        let said = said.fails(2, &["control character U+00", "bad.toml:1:", "expected letters"]);
-        assert!(is_printable(&said.err), "{:?}", said.err);
+        let message = scratch.narrows("run bad.toml --out out");
+        let message = message.fails(2, &["control character U+00", "bad.toml:1:", "expected letters"]);
+        assert!(is_printable(&message.err), "{:?}", message.err);
     }
-    for (text, said) in
+    for (text, message) in
         [("title = \"a\u{202e}b\"", "control character U+202E"), ("title = \"a\\nb\"", "`title` over several lines")]
     {
         let scratch = Scratch::new("control");
         scratch.write("bad.toml", &format!("{text}\n{GOOD}"));
-        scratch.narrows("run bad.toml --out out").fails(2, &[said, "bad.toml:1:9"]);
+        scratch.narrows("run bad.toml --out out").fails(2, &[message, "bad.toml:1:9"]);
     }
     let scratch = Scratch::new("control-set");
     scratch.write("good.toml", GOOD);
-    let said = scratch.command(["run", "good.toml", "--set", "title=\u{1b}[31mx"]).finish();
-    let said = ProgramRun::new("run", &said).fails(2, &["control character U+001B"]);
-    assert!(is_printable(&said.err), "{:?}", said.err);
+    let message = scratch.command(["run", "good.toml", "--set", "title=\u{1b}[31mx"]).finish();
+    let message = ProgramRun::new("run", &message).fails(2, &["control character U+001B"]);
+    assert!(is_printable(&message.err), "{:?}", message.err);
 }
 
-/// A wrong expression in a table that only results can be asked for is shown at its place in the file.
+/// An invalid expression in a table, which is evaluated on results only, is reported with its location in the file.
 #[test]
 fn a_wrong_metric_in_a_table() {
     let table = "\n[[table]]\ntitle = \"T\"\ncolumns = [{ label = \"x\", value = \"p98(inter.fct)\" }]\n";
@@ -393,9 +393,9 @@ fn a_wrong_metric_in_a_table() {
     );
     scratch.narrows("reproduce tiny").fails(2, &["fig.toml:18:24", "^^^^"]);
     // Values that no run can have.
-    let said =
+    let message =
         ["table `T`: `nope.fct.p99`", "no class of flows `nope`; it has: all, intra", "bad.toml:17:36", "^^^^^^^^^^^^"];
-    refused_text(&column("x", "\"p99(nope.fct)\""), &said);
+    refused_text(&column("x", "\"p99(nope.fct)\""), &message);
     refused_text(
         &column("x", "\"p99(fct) + drops\"").replace("drops", "network.drops"),
         &["cannot be added", "bad.toml:17:36"],

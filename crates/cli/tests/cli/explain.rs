@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{GRID, Scratch};
 
 #[test]
-fn the_slowest_flows_are_told_with_typical_ones() {
+fn traits_compare_slowest_with_typical_flows() {
     let scratch = Scratch::new("explain");
     scratch.write("s.toml", GRID);
     scratch.narrows("run s.toml --out r").ok();
@@ -30,7 +30,7 @@ fn the_slowest_flows_are_told_with_typical_ones() {
         assert!(slowdown["slowest"].as_f64().unwrap() >= 1.0, "{class}");
     }
     scratch.narrows("explain r --run uno,traffic.0.load=0.9").fails(2, &["no run `uno,traffic.0.load=0.9`"]);
-    scratch.narrows("explain r --slowest 0").fails(2, &["0 is not a part of all"]);
+    scratch.narrows("explain r --slowest 0").fails(2, &["0 is not a fraction over 0"]);
     scratch.narrows("explain s.toml").fails(2, &["is a file, not a directory of results"]);
     scratch.narrows("explain none").fails(2, &["none"]);
 }
@@ -38,7 +38,7 @@ fn the_slowest_flows_are_told_with_typical_ones() {
 /// With several seeds a scheme at a point is explained once, its flows with their seeds; a run of them can be explained
 /// alone.
 #[test]
-fn seeds_are_told_together() {
+fn seeds_are_explained_together() {
     let scratch = Scratch::new("explain-seeds");
     scratch.write("s.toml", GRID);
     scratch.narrows("sweep s.toml --seeds 2 --out r").ok();
@@ -46,25 +46,25 @@ fn seeds_are_told_together() {
     for part in ["uno,traffic.0.load=0.2, 2 seeds together, inter: the slowest ", "│ seed ┆ flow ┆"] {
         assert!(all.out.contains(part), "{part}: {all}");
     }
-    let told = |words: &str| -> Value { serde_json::from_str(&scratch.narrows(words).ok().out).unwrap() };
-    let all = told("explain r --traits --json");
+    let explained = |words: &str| -> Value { serde_json::from_str(&scratch.narrows(words).ok().out).unwrap() };
+    let all = explained("explain r --traits --json");
     let first = &all[0];
     assert_eq!(first["name"], "uno,traffic.0.load=0.2");
     let runs: Vec<&str> = first["runs"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert_eq!(runs.len(), 2);
-    let flows = |told: &Value| told["classes"][0]["flows"].as_u64().unwrap();
-    let alone = runs.iter().map(|run| flows(&told(&format!("explain r --traits --run {run} --json"))[0]));
+    let flows = |explained: &Value| explained["classes"][0]["flows"].as_u64().unwrap();
+    let alone = runs.iter().map(|run| flows(&explained(&format!("explain r --traits --run {run} --json"))[0]));
     assert_eq!(flows(first), alone.sum::<u64>());
     assert!(first["classes"][0]["slowest"][0]["seed"].is_u64());
 }
 
-/// By default a screen, whatever the directory holds, and of all groups only those that are asked for.
+/// The default output fits a screen for every directory; other groups are printed only on request.
 #[test]
 fn causes_fit_a_screen() {
     let scratch = Scratch::new("explain-causes");
     scratch.write("s.toml", GRID);
     scratch.narrows("sweep s.toml --seeds 2 --out r").ok();
-    let all = scratch.narrows("explain r").ok().says(&["2 runs to simulate again, twice each"]);
+    let all = scratch.narrows("explain r").ok().reports(&["2 runs to simulate again, twice each"]);
     assert!(all.out.lines().count() <= 24 && all.out.lines().all(|line| line.chars().count() <= 100), "{all}");
     for part in [" times ideal, ", " %  ", "groups not shown", "flow "] {
         assert!(all.out.contains(part), "{part}: {all}");
@@ -91,7 +91,7 @@ fn causes_fit_a_screen() {
 }
 
 #[test]
-fn what_cannot_be_explained_is_said() {
+fn invalid_selections_are_errors() {
     let scratch = Scratch::new("explain-wrong");
     let without_bins = GRID.replace("[sizes]\nsmall = \"0..10KB\"\nlarge = \"10KB..\"\n", "");
     scratch.write("s.toml", &without_bins);
@@ -109,20 +109,20 @@ fn what_cannot_be_explained_is_said() {
     scratch.narrows("explain r --run uno,traffic.0.load=0.2 --only load=20%").fails(2, &["cannot be used with"]);
 }
 
-/// Files that the scenario names are needed again, and must be the same.
+/// Long names are printed on a line of their own.
 #[test]
 fn a_long_name_has_a_line_of_its_own() {
     let scratch = Scratch::new("explain-long");
     scratch.write("s.toml", GRID);
     let over = "--vary port.buffer=1MB --vary topology.inter_rtt=2ms";
     scratch.narrows(&format!("run s.toml --scheme uno {over} --out r --quiet")).ok();
-    let said = scratch.narrows("explain r --only load=0.2 --quiet").ok();
-    let lines: Vec<&str> = said.out.lines().collect();
+    let printed = scratch.narrows("explain r --only load=0.2 --quiet").ok();
+    let lines: Vec<&str> = printed.out.lines().collect();
     let name = "uno,traffic.0.load=0.2,port.buffer=1MB,topology.inter_rtt=2ms";
-    let place = lines.iter().position(|line| *line == name);
-    let numbers = place.map(|place| lines[place + 1]);
-    assert!(numbers.is_some_and(|it| it.starts_with("  int") && it.ends_with(" beyond it")), "{said}");
-    assert!(lines.len() <= 24, "{said}");
+    let index = lines.iter().position(|line| *line == name);
+    let numbers = index.map(|index| lines[index + 1]);
+    assert!(numbers.is_some_and(|it| it.starts_with("  int") && it.ends_with(" beyond it")), "{printed}");
+    assert!(lines.len() <= 24, "{printed}");
 }
 
 #[test]

@@ -24,17 +24,17 @@ fn tables(text: &str) -> Value {
 fn headroom_is_sonics_and_holds_in_simulation() {
     let scratch = Scratch::new("export");
     scratch.write("short.toml", LOSSLESS);
-    let done = scratch.narrows("export sonic short.toml").ok();
-    let said = &done.err;
+    let exported = scratch.narrows("export sonic short.toml").ok();
+    let stderr = &exported.err;
     for part in [
         "switch dc0.border under dcqcn",
         "headroom of 200000 Mb/s over 1980 m: xoff",
         "In simulation nothing is dropped with it",
         "headroom of 100000 Mb/s over 198 m",
     ] {
-        assert!(said.contains(part), "no `{part}` in {said}");
+        assert!(stderr.contains(part), "no `{part}` in {stderr}");
     }
-    let tables = tables(&done.out);
+    let tables = tables(&exported.out);
     let ports = tables["CABLE_LENGTH"]["AZURE"].as_object().unwrap();
     let long: Vec<&String> = ports.iter().filter(|(_, length)| **length == "1980m").map(|(port, _)| port).collect();
     assert_eq!(long.len(), 1);
@@ -55,7 +55,7 @@ fn headroom_is_sonics_and_holds_in_simulation() {
 }
 
 #[test]
-fn what_does_not_fit_says_what_would() {
+fn headroom_that_does_not_fit_is_an_error() {
     let scratch = Scratch::new("export-long");
     scratch.write("short.toml", LOSSLESS);
     let long = "export sonic short.toml --set topology.inter_delay=1ms --set port.inter.headroom=1MB";
@@ -69,8 +69,8 @@ fn what_does_not_fit_says_what_would() {
 fn a_switch_that_does_not_pause_has_marks_alone() {
     let scratch = Scratch::new("export-lossy");
     scratch.write("short.toml", LOSSLESS);
-    let done = scratch.narrows("export sonic short.toml --set switch.pfc=false").ok();
-    let tables = tables(&done.out);
+    let exported = scratch.narrows("export sonic short.toml --set switch.pfc=false").ok();
+    let tables = tables(&exported.out);
     let keys: Vec<&String> = tables.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["CABLE_LENGTH", "WRED_PROFILE", "QUEUE"]);
 }
@@ -86,7 +86,7 @@ fn a_run_becomes_a_timeline() {
         .fails(2, &["no run `uno,traffic.0.load=0.3`", "`uno,traffic.0.load=0.2`"]);
     scratch.narrows("export perfetto r --run uno,traffic.0.load=0.2").ok();
     let trace = std::fs::read(scratch.path("trace.pftrace")).unwrap();
-    let has = |text: &str| trace.windows(text.len()).any(|here| here == text.as_bytes());
+    let has = |text: &str| trace.windows(text.len()).any(|window| window == text.as_bytes());
     assert!(has("flows, by the host that sends") && has("slowdown"));
     // An earlier trace is replaced, another file is not.
     scratch.narrows("export perfetto r --run uno,traffic.0.load=0.2").ok();

@@ -42,11 +42,11 @@ fn a_matrix_is_imported_checked_and_run() {
     for topology in ["", "a.topo "] {
         let ran = scratch.narrows(&format!("import htsim a.cm {topology}--start-unit ps -o made.toml")).ok();
         assert_eq!(ran.out, "wrote made.toml\n");
-        ran.says(&["note: ", "one-way delay"]);
+        ran.reports(&["note: ", "one-way delay"]);
         scratch.narrows("check made.toml --quiet").ok();
         let summary = scratch.narrows("run made.toml --json").ok().json();
         assert_eq!(summary["flows"]["all"]["completed"], 3);
-        assert_eq!(scratch.files("out/made").len(), 6);
+        assert_eq!(scratch.files("out/imported").len(), 6);
     }
 }
 
@@ -62,7 +62,7 @@ fn a_name_that_no_scenario_can_have() {
 }
 
 #[test]
-fn a_long_matrix_has_its_flows_beside_it() {
+fn long_matrices_write_flows_to_a_csv_file() {
     let scratch = Scratch::new("import");
     let flow = |i: u32| format!("{}->{} start {i} size 100\n", i % 16, (i + 1) % 16);
     let flows = (0..1200).map(flow).collect::<Vec<_>>().concat();
@@ -102,7 +102,7 @@ fn files_of_hpccs_simulator_are_imported_and_checked() {
     scratch.write("config.txt", "CC_MODE 8\nRATE_AI 50Mb/s\nKMIN_MAP 1 100000000000 300\nKMAX_MAP 1 100000000000 300\nPMAX_MAP 1 100000000000 1.0\nBUFFER_SIZE 32\nENABLE_TRACE 1\n");
     let ran = scratch.narrows("import hpcc topology.txt flow.txt config.txt -o made.toml").ok();
     assert_eq!(ran.out, "wrote made.toml\n");
-    ran.says(&["note: ", "ENABLE_TRACE", "retransmission timer"]);
+    ran.reports(&["note: ", "ENABLE_TRACE", "retransmission timer"]);
     let checked = scratch.narrows("check made.toml").ok();
     for part in ["1 switch of tier edge", "pauses at 0.125 of what is left", "headroom 38 kB", "buffer 33.6 MB"] {
         assert!(checked.out.contains(part), "{part}: {}", checked.out);
@@ -138,22 +138,25 @@ l2 requires l1
 fn a_schedule_is_imported_checked_and_run() {
     let scratch = Scratch::new("import-goal");
     scratch.write("a.goal", SCHEDULE);
-    scratch.narrows("import goal a.goal --eager 65536 -o made.toml").ok().says(&["64KiB"]);
+    scratch.narrows("import goal a.goal --eager 65536 -o made.toml").ok().reports(&["64KiB"]);
     let ran = scratch.narrows("import goal a.goal -o made.toml").ok();
     assert_eq!(ran.out, "wrote made.toml\n");
-    ran.says(&["note: 4 ranks, placement block", "two datacenters", "acknowledged"]);
+    ran.reports(&["note: 4 ranks, placement block", "two datacenters", "acknowledged"]);
     scratch.narrows("check made.toml --quiet").ok();
-    let made = scratch.read("made.toml");
-    assert!(made.contains("{ src = 3, dst = 0, size = 4096, after = \"received:0\" }"), "{made}");
+    let imported = scratch.read("made.toml");
+    assert!(imported.contains("{ src = 3, dst = 0, size = 4096, after = \"received:0\" }"), "{imported}");
     let summary = scratch.narrows("run made.toml --json").ok().json();
     assert_eq!(summary["flows"]["all"]["completed"], 3);
 
     // On the network of another scenario, which keeps its schemes.
     scratch.write("net.toml", "name = \"net\"\nstop = \"20s\"\n[topology]\nkind = \"single-switch\"\nhosts = 4\n[schemes.u]\nlaw = \"unocc\"\n[[traffic]]\nkind = \"permutation\"\nsize = 5\n[grid]\nseed = [1, 2]\n");
     let ran = scratch.narrows("import goal a.goal --scenario net.toml --placement packed -o on.toml").ok();
-    ran.says(&["placement packed", "net.toml", "`grid`"]);
-    let made = scratch.read("on.toml");
-    assert!(made.contains("unocc") && made.contains("stop = \"20s\"") && !made.contains("permutation"), "{made}");
+    ran.reports(&["placement packed", "net.toml", "`grid`"]);
+    let imported = scratch.read("on.toml");
+    assert!(
+        imported.contains("unocc") && imported.contains("stop = \"20s\"") && !imported.contains("permutation"),
+        "{imported}"
+    );
     scratch.narrows("check on.toml --quiet").ok();
     scratch.write("small.toml", &scratch.read("net.toml").replace("hosts = 4", "hosts = 3"));
     let before = scratch.tree();
@@ -211,7 +214,7 @@ fn networks_are_imported_checked_and_run() {
         ("sndlib small.txt --unit 1Gbps", ["left out: DEMANDS", "each of 2 switches has a host, at 40Gbps"], 2),
     ] {
         let ran = scratch.narrows(&format!("import {line} -o net.toml")).ok();
-        ran.says(&notes);
+        ran.reports(&notes);
         scratch.narrows("check net.toml --quiet").ok();
         let summary = scratch.narrows("run net.toml --json --force").ok().json();
         assert_eq!(summary["flows"]["all"]["completed"], hosts, "{line}");
@@ -263,7 +266,7 @@ fn traffic_is_imported_checked_and_run() {
         ("pcap a.pcap --placement packed", "10.0.0.3 on dc1.host0", 2),
     ] {
         let ran = scratch.narrows(&format!("import {line} -o made.toml")).ok();
-        ran.says(&[notes, "two datacenters"]);
+        ran.reports(&[notes, "two datacenters"]);
         scratch.narrows("check made.toml --quiet").ok();
         let summary = scratch.narrows("run made.toml --json --force").ok().json();
         assert_eq!(summary["flows"]["all"]["completed"], flows, "{line}");
@@ -303,14 +306,14 @@ fn an_algorithm_of_msccl_is_imported_checked_and_run() {
     );
     scratch.write("ring.xml", &text);
     let ran = scratch.narrows("import msccl ring.xml --size 1MB -o made.toml").ok();
-    ran.says(&["2 ranks", "1MB"]);
-    let made = scratch.read("made.toml");
+    ran.reports(&["2 ranks", "1MB"]);
+    let imported = scratch.read("made.toml");
     // A whole number is bytes.
     scratch.narrows("import msccl ring.xml --size 1000000 -o bytes.toml").ok();
-    assert_eq!(flows_of(&scratch.read("bytes.toml")), flows_of(&made));
+    assert_eq!(flows_of(&scratch.read("bytes.toml")), flows_of(&imported));
     assert!(
-        made.contains("size = 500000, after = \"received:2\"") || made.contains("\"begun:0\", \"received:2\""),
-        "{made}"
+        imported.contains("size = 500000, after = \"received:2\"") || imported.contains("\"begun:0\", \"received:2\""),
+        "{imported}"
     );
     scratch.narrows("check made.toml --quiet").ok();
     assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 4);
@@ -348,9 +351,9 @@ fn chakra_traces_are_imported_checked_and_run() {
     }
     scratch.write("groups.json", "{\"g\": [0, 1, 2, 3]}");
     let ran = scratch.narrows("import chakra t.3.et t.0.et t.2.et t.1.et --groups groups.json -o made.toml").ok();
-    ran.says(&["4 ranks"]);
-    let made = scratch.read("made.toml");
-    assert!(made.contains("{ start = \"5us\", src = 0, dst = 1, size = 250 }"), "{made}");
+    ran.reports(&["4 ranks"]);
+    let imported = scratch.read("made.toml");
+    assert!(imported.contains("{ start = \"5us\", src = 0, dst = 1, size = 250 }"), "{imported}");
     scratch.narrows("check made.toml --quiet").ok();
     assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 4 * 6);
     let before = scratch.tree();
@@ -367,7 +370,7 @@ fn a_workload_of_simai_is_imported_checked_and_run() {
     let scratch = Scratch::new("import-simai");
     scratch.write("a.txt", WORKLOAD);
     let ran = scratch.narrows("import simai a.txt --passes 2 -o made.toml").ok();
-    ran.says(&["4 ranks, placement block"]);
+    ran.reports(&["4 ranks, placement block"]);
     scratch.narrows("check made.toml --quiet").ok();
     assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 2 * 4 * 3);
     // A workload of an older AICB does not state the number of ranks.

@@ -106,9 +106,9 @@ fn of_the_engine_benchmark() {
     let bench = ran.json();
     assert_eq!(keys(&bench), ["schema", "workloads"]);
     let rows = bench["workloads"].as_array().unwrap();
-    let named = "name threads packet_hops events cpu_s wall_s packet_hops_per_s_per_core peak_rss_bytes";
+    let expected_keys = "name threads packet_hops events cpu_s wall_s packet_hops_per_s_per_core peak_rss_bytes";
     for (row, threads) in rows.iter().zip([1, 2]) {
-        assert_eq!(keys(row)[..8].join(" "), named);
+        assert_eq!(keys(row)[..8].join(" "), expected_keys);
         assert_eq!((&row["name"], &row["threads"]), (&"scaling-k4".into(), &threads.into()));
         for key in &keys(row)[2..] {
             assert!(row[*key].as_f64().is_some_and(|value| value > 0.0), "{key}: {row}");
@@ -130,10 +130,10 @@ fn of_the_benchmark_of_codes() {
     let codes: Vec<_> = rows.iter().map(|row| (row["data"].as_u64(), row["parity"].as_u64())).collect();
     let expected = [(8, 2), (8, 1), (16, 4), (32, 8)].map(|(data, parity)| (Some(data), Some(parity)));
     assert_eq!(codes, expected);
-    let named = "name engine cache data parity packet_bytes encode_bytes_per_s stream_bytes_per_s \
+    let expected_keys = "name engine cache data parity packet_bytes encode_bytes_per_s stream_bytes_per_s \
                  repair_one_bytes_per_s repair_two_bytes_per_s";
     for row in rows {
-        assert_eq!(keys(row).join(" "), named);
+        assert_eq!(keys(row).join(" "), expected_keys);
         assert_eq!((&row["engine"], &row["cache"]), (&"portable".into(), &"hot".into()));
         for key in &keys(row)[3..9] {
             assert!(row[*key].as_f64().is_some_and(|value| value > 0.0), "{key}: {row}");
@@ -157,10 +157,10 @@ fn of_the_benchmark_of_the_transport() {
     let rows = bench["workloads"].as_array().unwrap();
     let names: Vec<_> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["1400", "1400-coded", "4096", "4096-coded", "tcp"]);
-    let named = "name bytes cpu_s wall_s gbit_per_core_s gbit_per_s ratio_to_tcp packet_bytes packets lost";
+    let expected_keys = "name bytes cpu_s wall_s gbit_per_core_s gbit_per_s ratio_to_tcp packet_bytes packets lost";
     let (bytes, tcp) = (f64::from(1 << 20), rows[4]["gbit_per_core_s"].as_f64().unwrap());
     for (row, name) in rows.iter().zip(names) {
-        assert_eq!(keys(row).join(" "), named);
+        assert_eq!(keys(row).join(" "), expected_keys);
         let number = |key: &str| row[key].as_f64().unwrap();
         assert_eq!(row["bytes"], 1 << 20);
         for (rate, time) in [("gbit_per_core_s", "cpu_s"), ("gbit_per_s", "wall_s")] {
@@ -173,8 +173,8 @@ fn of_the_benchmark_of_the_transport() {
         };
         assert_eq!(row["packet_bytes"], packet);
         // Two parity packets for eight of data are a quarter more.
-        let least = if name.ends_with("-coded") { 1.25 * bytes } else { bytes };
-        assert!(number("packets") * f64::from(packet) > least, "{row}");
+        let min_bytes = if name.ends_with("-coded") { 1.25 * bytes } else { bytes };
+        assert!(number("packets") * f64::from(packet) > min_bytes, "{row}");
         assert!(number("lost") < number("packets"), "{row}");
     }
     assert_eq!(ran.err, "");

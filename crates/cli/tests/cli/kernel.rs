@@ -3,7 +3,7 @@
 use crate::support::Scratch;
 
 #[test]
-fn the_doctor_says_what_it_found() {
+fn doctor_reports_its_findings() {
     let scratch = Scratch::new("doctor");
     let ran = scratch.narrows("kernel doctor --json");
     let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
@@ -24,7 +24,7 @@ fn the_doctor_says_what_it_found() {
 
 #[cfg(not(feature = "bpf"))]
 #[test]
-fn a_build_without_bpf_says_so() {
+fn build_without_bpf_is_an_error() {
     let ran = Scratch::new("nobpf").narrows("kernel load gemini");
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("no BPF part") && ran.err.contains("narrows kernel doctor"), "{}", ran.err);
@@ -44,7 +44,7 @@ mod with_bpf {
     use crate::support::{ProgramRun, Scratch, skipped};
 
     #[test]
-    fn what_is_wrong_is_said_before_anything_is_loaded() {
+    fn invalid_arguments_fail_before_loading() {
         let scratch = Scratch::new("kernel-errors");
         for (line, expected) in [
             ("kernel load gemni", "did you mean `gemini`?"),
@@ -67,13 +67,13 @@ mod with_bpf {
 
     /// Several loads of one law at once: one succeeds, and each other reports that the law is loaded.
     #[test]
-    fn the_second_of_two_loads_at_once_says_what_is_loaded() {
-        if !can() {
+    fn concurrent_loads_load_the_law_once() {
+        if !can_load() {
             return;
         }
         let scratch = Scratch::new("at-once");
         let name = name('t');
-        let ran = alone(
+        let ran = isolated(
             &scratch,
             &format!(
                 "for i in 1 2 3 4; do $NARROWS kernel load gemini --name {name} >out$i 2>&1 & done\nwait\n\
@@ -87,7 +87,7 @@ mod with_bpf {
     }
 
     #[test]
-    fn objects_can_be_taken_elsewhere() {
+    fn objects_are_exported() {
         let scratch = Scratch::new("export");
         assert_eq!(scratch.narrows("kernel export objects").code, 0);
         let files = scratch.files("objects");
@@ -113,7 +113,7 @@ mod with_bpf {
 
     /// Returns true if laws can be loaded, in a mount namespace of the test's own: a user's pins are not touched. Otherwise
     /// reports the test of this thread as skipped, with the refused program type and errno.
-    fn can() -> bool {
+    fn can_load() -> bool {
         let unshare = || {
             let tried = Command::new("unshare").args(["--mount", "true"]).output();
             tried.is_ok_and(|it| it.status.success()).then_some(()).ok_or("there is no `unshare --mount`".to_owned())
@@ -128,7 +128,7 @@ mod with_bpf {
 
     /// Runs lines of shell with a BPF file system and a /run of their own; `$NARROWS` is the program. At the deadline
     /// `timeout` kills all of them.
-    fn alone(scratch: &Scratch, lines: &str) -> ProgramRun {
+    fn isolated(scratch: &Scratch, lines: &str) -> ProgramRun {
         let setup = "set -e\nmount -t tmpfs none /run\nmount -t bpf none /sys/fs/bpf\nset +e\n";
         let output = Command::new("timeout")
             .args(["--signal=KILL", &PATIENCE_S.to_string(), "unshare"])
@@ -155,12 +155,12 @@ mod with_bpf {
 
     #[test]
     fn a_law_is_loaded_shown_and_unloaded() {
-        if !can() {
+        if !can_load() {
             return;
         }
         let scratch = Scratch::new("kernel-load");
         let name = name('a');
-        let ran = alone(
+        let ran = isolated(
             &scratch,
             &format!(
                 "ip link set lo up
@@ -213,13 +213,13 @@ mod with_bpf {
     }
 
     #[test]
-    fn a_default_is_put_back_from_another_namespace() {
-        if !can() {
+    fn default_is_restored_from_another_namespace() {
+        if !can_load() {
             return;
         }
         let scratch = Scratch::new("kernel-elsewhere");
         let name = name('e');
-        let ran = alone(
+        let ran = isolated(
             &scratch,
             &format!(
                 "ip link set lo up; ip route add 203.0.113.0/24 dev lo || exit 9
@@ -236,12 +236,12 @@ mod with_bpf {
     }
 
     #[test]
-    fn pins_that_nobody_would_see_are_refused() {
-        if !can() {
+    fn pins_in_a_private_mount_namespace_are_refused() {
+        if !can_load() {
             return;
         }
         let scratch = Scratch::new("kernel-mounts");
-        let ran = alone(
+        let ran = isolated(
             &scratch,
             "ip netns add other || exit 9
              for command in 'load dctcp' status 'unload dctcp'; do
@@ -254,13 +254,13 @@ mod with_bpf {
     }
 
     #[test]
-    fn whoever_is_killed_while_loading_leaves_what_unload_needs() {
-        if !can() {
+    fn unload_works_after_a_killed_load() {
+        if !can_load() {
             return;
         }
         let scratch = Scratch::new("kernel-kill");
         let name = name('k');
-        let ran = alone(
+        let ran = isolated(
             &scratch,
             &format!(
                 r#"ip link set lo up; ip route add 203.0.113.0/24 dev lo || exit 9
@@ -283,7 +283,7 @@ mod with_bpf {
 
     #[test]
     fn sockets_without_the_law_are_counted() {
-        if !can() {
+        if !can_load() {
             return;
         }
         if !Command::new("perl").arg("-v").output().is_ok_and(|it| it.status.success()) {
@@ -291,7 +291,7 @@ mod with_bpf {
         }
         let scratch = Scratch::new("kernel-refused");
         let name = name('r');
-        let ran = alone(
+        let ran = isolated(
             &scratch,
             &format!(
                 "ip link set lo up
@@ -324,11 +324,11 @@ mod with_bpf {
         assert_eq!(status["laws"][0]["refused"], 2);
     }
 
-    /// The connection runs in a namespace without a name, which only its sockets keep while `status` looks.
+    /// The connection runs in a namespace without a name, which only its sockets keep while `status` polls.
     #[test]
     fn status_shows_sockets_of_a_namespace_without_a_name() {
         const TEST: &str = "status_shows_sockets_of_a_namespace_without_a_name";
-        if !can() {
+        if !can_load() {
             return;
         }
         if let Err(reason) = &kernel::probe::KernelProbe::get().sockets {
@@ -339,7 +339,7 @@ mod with_bpf {
         }
         let scratch = Scratch::new("kernel-sockets");
         let name = name('s');
-        let ran = alone(
+        let ran = isolated(
             &scratch,
             &format!(
                 r#"$NARROWS kernel load dctcp --name {name} >/dev/null || exit 9
@@ -381,13 +381,13 @@ END
     }
 
     #[test]
-    fn a_place_that_does_not_exist_leaves_nothing() {
-        if !can() {
+    fn missing_scopes_leave_nothing_attached() {
+        if !can_load() {
             return;
         }
         let scratch = Scratch::new("kernel-place");
         let name = name('b');
-        let ran = alone(
+        let ran = isolated(
             &scratch,
             &format!(
                 "$NARROWS kernel load dctcp --name {name} --set-default --netns there-is-none; echo code $?
@@ -405,13 +405,13 @@ END
     }
 
     #[test]
-    fn a_route_is_put_back_unless_it_is_another_by_then() {
-        if !can() {
+    fn routes_are_restored_unless_changed() {
+        if !can_load() {
             return;
         }
         let scratch = Scratch::new("kernel-route");
         let name = name('q');
-        let ran = alone(
+        let ran = isolated(
             &scratch,
             &format!(
                 "ip link set lo up
@@ -435,13 +435,13 @@ END
     }
 
     #[test]
-    fn laws_that_took_each_others_places_go_in_any_order() {
-        if !can() {
+    fn stacked_laws_unload_in_any_order() {
+        if !can_load() {
             return;
         }
         let scratch = Scratch::new("kernel-order");
         let (first, second) = (name('e'), name('f'));
-        let ran = alone(
+        let ran = isolated(
             &scratch,
             &format!(
                 "ip link set lo up
@@ -481,20 +481,20 @@ END
     }
 
     #[test]
-    fn a_holder_that_is_ended_puts_back_what_was_there() {
-        if !can() {
+    fn terminated_foreground_load_restores_the_default() {
+        if !can_load() {
             return;
         }
         let scratch = Scratch::new("kernel-term");
         let name = name('d');
-        let ran = alone(
+        let ran = isolated(
             &scratch,
             &format!(
                 "cat /proc/sys/net/ipv4/tcp_congestion_control
                  $NARROWS kernel load mprdma --name {name} --foreground --set-default >held & holder=$!
-                 looks=0
+                 polls=0
                  until [ -s held ]; do
-                     kill -0 $holder && [ $((looks += 1)) -lt 1200 ] || exit 9
+                     kill -0 $holder && [ $((polls += 1)) -lt 1200 ] || exit 9
                      sleep 0.05
                  done
                  cat /proc/sys/net/ipv4/tcp_congestion_control
@@ -510,17 +510,17 @@ END
 
     #[test]
     fn watching_ends_with_its_reader() {
-        if !can() {
+        if !can_load() {
             return;
         }
         let ran =
-            alone(&Scratch::new("watch"), "(timeout 20 $NARROWS kernel status --watch; echo code $? >&2) | head -1");
+            isolated(&Scratch::new("watch"), "(timeout 20 $NARROWS kernel status --watch; echo code $? >&2) | head -1");
         assert!(ran.err.contains("code 0"), "{}{}", ran.out, ran.err);
     }
 
     #[test]
-    fn a_killed_holder_leaves_no_law() {
-        if !can() {
+    fn killed_foreground_load_leaves_no_law() {
+        if !can_load() {
             return;
         }
         let scratch = Scratch::new("kernel-kill");
@@ -547,11 +547,11 @@ END
         child.kill().unwrap();
         child.wait().unwrap();
         // The kernel removes it late.
-        let mut looks = 0;
+        let mut polls = 0;
         while available().contains(&name) {
-            assert!(looks < 3_000, "the law is still there after 60 s");
+            assert!(polls < 3_000, "the law is still there after 60 s");
             thread::sleep(Duration::from_millis(20));
-            looks += 1;
+            polls += 1;
         }
     }
 }

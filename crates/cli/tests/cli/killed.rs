@@ -54,7 +54,7 @@ fn kill(mut child: Process) -> (i32, String) {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how long a command takes says when to kill the next one")]
-fn two_hundred_kills_lose_nothing() {
+fn two_hundred_kills_lose_no_results() {
     let scratch = Scratch::new("killed");
     scratch.write("grid.toml", GRID);
     scratch.write("other.toml", &GRID.replace("16KiB", "32KiB"));
@@ -81,25 +81,25 @@ fn two_hundred_kills_lose_nothing() {
     let given = std::env::var("NARROWS_KILL_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = given.unwrap_or_else(|| std::process::id().into());
     eprintln!("NARROWS_KILL_SEED={seed}");
-    let mut draw = SeededRandom(seed);
+    let mut random = SeededRandom(seed);
     let (mut killed, mut refused) = (0, 0);
     while killed < KILLS {
-        let (line, out) = kinds[draw.below(kinds.len() as u64) as usize];
-        let force = if draw.below(3) == 0 || line.ends_with("--force") { "" } else { " --force" };
+        let (line, out) = kinds[random.below(kinds.len() as u64) as usize];
+        let force = if random.below(3) == 0 || line.ends_with("--force") { "" } else { " --force" };
         let line = format!("{line}{force}");
         let mut children = vec![start(&scratch, &line)];
         // Now and then a second writer, with the same or another command for the same directory.
-        if draw.below(4) == 0 {
+        if random.below(4) == 0 {
             let others: Vec<&str> = kinds.iter().filter(|(_, other)| *other == out).map(|(line, _)| *line).collect();
-            children.push(start(&scratch, others[draw.below(others.len() as u64) as usize]));
+            children.push(start(&scratch, others[random.below(others.len() as u64) as usize]));
         }
         for child in children {
-            std::thread::sleep(longest.mul_f64(draw.below(1_000) as f64 / 1_000.0));
+            std::thread::sleep(longest.mul_f64(random.below(1_000) as f64 / 1_000.0));
             match kill(child) {
                 (137, _) => killed += 1,
                 (0, _) => {}
-                (2, said) if said.contains("is in use by process ") => refused += 1,
-                (code, said) => panic!("seed {seed}: {line} ended with {code}: {said}"),
+                (2, stderr) if stderr.contains("is in use by process ") => refused += 1,
+                (code, stderr) => panic!("seed {seed}: {line} ended with {code}: {stderr}"),
             }
         }
         // There was a whole set before, so there is one now.
@@ -128,10 +128,10 @@ fn a_full_disk_loses_no_finished_run() {
     let narrows = env!("CARGO_BIN_EXE_narrows");
     let limited = format!("trap '' XFSZ; ulimit -f 20; exec {narrows} run large.toml --out out --threads 1");
     let output = std::process::Command::new("sh").args(["-c", &limited]).current_dir(scratch.path("")).finish();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(code(output.status), 2, "{said}");
-    assert!(said.contains("error: cannot write `") && said.contains("File too large"), "{said}");
-    assert!(said.contains("of 4 runs were finished and are kept; the same command goes on from there"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(code(output.status), 2, "{stderr}");
+    assert!(stderr.contains("error: cannot write `") && stderr.contains("File too large"), "{stderr}");
+    assert!(stderr.contains("of 4 runs were finished and are kept; the same command goes on from there"), "{stderr}");
     let again = scratch.narrows("run large.toml --out out").ok();
     assert!(again.err.contains("finished before: kept"), "{again}");
 }

@@ -42,7 +42,7 @@ fn end(mut child: Process) -> ProgramRun {
 }
 
 #[test]
-fn a_directory_that_is_moved_or_replaced_gets_nothing_more() {
+fn nothing_is_written_to_a_moved_directory() {
     for replaced in [false, true] {
         let scratch = Scratch::new("moved");
         let child = stopped_in_the_second(&scratch);
@@ -51,28 +51,28 @@ fn a_directory_that_is_moved_or_replaced_gets_nothing_more() {
             scratch.write("out/theirs.txt", "mine");
             fs::create_dir(scratch.path("out/.next")).unwrap();
         }
-        let said =
+        let ran =
             end(child).fails(2, &["error: `out` was moved or replaced", "nothing more is written there", "help: "]);
-        assert!(!said.err.contains("goes on from there"), "{said}");
-        assert_eq!(scratch.files("out"), if replaced { vec!["theirs.txt"] } else { vec![] }, "{said}");
+        assert!(!ran.err.contains("goes on from there"), "{ran}");
+        assert_eq!(scratch.files("out"), if replaced { vec!["theirs.txt"] } else { vec![] }, "{ran}");
         assert_eq!(scratch.path("out").exists(), replaced);
         // Finished runs are where they were written, and are continued from there.
-        scratch.narrows("report moved --out page.html").ok().says(&["`moved` is unfinished: 1 of 3 runs"]);
-        scratch.narrows("run grid.toml --out moved").ok().says(&["1 of 3 runs finished before: kept"]);
+        scratch.narrows("report moved --out page.html").ok().reports(&["`moved` is unfinished: 1 of 3 runs"]);
+        scratch.narrows("run grid.toml --out moved").ok().reports(&["1 of 3 runs finished before: kept"]);
     }
 }
 
 #[test]
-fn a_lock_that_somebody_removed_is_none() {
+fn removed_lock_is_an_error() {
     let scratch = Scratch::new("removed");
     let child = stopped_in_the_second(&scratch);
     fs::remove_file(scratch.path("out/.narrows.lock")).unwrap();
     end(child).fails(2, &["`out` was moved or replaced, or its lock was removed"]);
-    scratch.narrows(LINE).ok().says(&["1 of 3 runs finished before: kept"]);
+    scratch.narrows(LINE).ok().reports(&["1 of 3 runs finished before: kept"]);
 }
 
 #[test]
-fn a_report_says_whose_lock_it_takes_over() {
+fn report_names_the_stale_lock_it_takes_over() {
     let scratch = Scratch::new("stale");
     scratch.write("one.toml", grid_of(SIZES).split("[grid]").next().unwrap());
     scratch.narrows("run one.toml --quiet --out out").ok();
@@ -81,7 +81,7 @@ fn a_report_says_whose_lock_it_takes_over() {
     assert_eq!(scratch.narrows("report out --out page.html").ok().err, "");
     assert!(lock.exists());
     let dead = "`out` was held by process 4194305 on here: narrows run x.toml, which has ended: taken over";
-    scratch.narrows("report out").ok().says(&[dead]);
+    scratch.narrows("report out").ok().reports(&[dead]);
     assert!(!lock.exists());
     assert_eq!(scratch.narrows("report out").ok().err, "");
     // It does not take a directory that has no results.
@@ -92,20 +92,20 @@ fn a_report_says_whose_lock_it_takes_over() {
 
 /// While a run holds the directory, a report of the whole set there is refused, and one elsewhere is written.
 #[test]
-fn a_report_of_a_held_directory_is_refused_or_goes_elsewhere() {
+fn report_of_a_locked_directory_is_refused() {
     let scratch = Scratch::new("held");
     scratch.write("one.toml", grid_of(SIZES).split("[grid]").next().unwrap());
     scratch.narrows("run one.toml --quiet --out out").ok();
-    let mut child = stopped_beside_a_whole_set(&scratch);
+    let mut child = stopped_next_to_a_complete_set(&scratch);
     let before = scratch.read("out/report.html");
     scratch.narrows("report out").fails(2, &["`out` is in use by process ", "help: wait until it ends"]);
     assert_eq!(scratch.read("out/report.html"), before);
-    scratch.narrows("report out --out page.html").ok().says(&["these are the last complete results"]);
+    scratch.narrows("report out --out page.html").ok().reports(&["these are the last complete results"]);
     child.kill();
 }
 
 /// Starts the grid where a whole set lies, and stops it in its second run.
-fn stopped_beside_a_whole_set(scratch: &Scratch) -> Process {
+fn stopped_next_to_a_complete_set(scratch: &Scratch) -> Process {
     scratch.write("grid.toml", &grid_of(SIZES));
     let mut command = scratch.command(LINE.split(' ').chain(["--force"]));
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).start();
@@ -123,8 +123,8 @@ fn a_file_system_without_locks() {
     scratch.write("one.toml", grid_of(SIZES).split("[grid]").next().unwrap());
     let source = scratch.write("no_locks.c", NO_LOCKS);
     let library = scratch.path("no_locks.so");
-    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).try_finish();
-    if !made.is_ok_and(|made| made.status.success()) {
+    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).try_finish();
+    if !compiled.is_ok_and(|compiled| compiled.status.success()) {
         return skipped_without("a_file_system_without_locks", "C compiler");
     }
     let without = |line: &str| {
@@ -132,8 +132,8 @@ fn a_file_system_without_locks() {
         ProgramRun::new(line, &output)
     };
     let line = "run one.toml --quiet --out out";
-    let told = "`out` is on a file system without locks: the file `out/.narrows.lock` keeps other writers out";
-    let ran = without(line).ok().says(&[told, "remove it then"]);
+    let note = "`out` is on a file system without locks: the file `out/.narrows.lock` keeps other writers out";
+    let ran = without(line).ok().reports(&[note, "remove it then"]);
     assert_eq!(ran.err.lines().count(), 1, "{ran}");
     assert!(!scratch.path("out/.narrows.lock").exists());
     // Killed, it leaves the file, and no process takes it over.
@@ -150,5 +150,5 @@ fn a_file_system_without_locks() {
         ran.fails(2, &["`out/.narrows.lock` names ", &holder, "remove that file if it has ended"]);
     }
     fs::remove_file(scratch.path("out/.narrows.lock")).unwrap();
-    without(&format!("{line} --force")).ok().says(&[told]);
+    without(&format!("{line} --force")).ok().reports(&[note]);
 }

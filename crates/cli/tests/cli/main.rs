@@ -23,7 +23,7 @@ mod import {
     use crate::support::Scratch;
 
     #[test]
-    fn a_build_without_importers_says_so() {
+    fn build_without_importers_is_an_error() {
         let scratch = Scratch::new("no-import");
         let ran = scratch.narrows("import goal a.goal -o a.toml");
         assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{ran}");

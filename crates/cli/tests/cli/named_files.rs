@@ -27,7 +27,7 @@ fn contents(scratch: &Scratch) -> Vec<(String, Vec<u8>)> {
 const WRITERS: [&str; 3] = ["report out --out", "compare out out --flows --markdown", "import htsim a.cm -o"];
 
 #[test]
-fn what_a_person_made_is_not_overwritten() {
+fn user_files_are_not_overwritten() {
     let scratch = prepared("theirs");
     let before = contents(&scratch);
     for writer in WRITERS {
@@ -55,7 +55,7 @@ fn what_a_person_made_is_not_overwritten() {
 }
 
 #[test]
-fn nothing_is_put_into_a_results_directory() {
+fn writes_into_results_directories_are_refused() {
     let scratch = prepared("inside");
     fs::create_dir(scratch.path("out/runs")).unwrap();
     let before = contents(&scratch);
@@ -72,13 +72,13 @@ fn nothing_is_put_into_a_results_directory() {
     }
     scratch.write("papers/tiny/fig1.toml", &format!("{ONE}[scale.quick]\n"));
     scratch.narrows("reproduce tiny --results out/papers").fails(2, &["`out/papers`", "results directory"]);
-    // The report itself is the report, whatever it is called by.
+    // The report is recognised under every path to it.
     let ran = scratch.narrows("report out --out ./out/report.html").ok();
     assert_eq!(ran.out, "wrote out/report.html\n");
 }
 
 #[test]
-fn what_narrows_wrote_is_replaced_until_somebody_edits_it() {
+fn own_files_are_replaced_until_edited() {
     let scratch = prepared("ours");
     for (number, writer) in WRITERS.iter().enumerate() {
         let file = format!("file{number}");
@@ -90,8 +90,8 @@ fn what_narrows_wrote_is_replaced_until_somebody_edits_it() {
         for edited in [first.replacen('e', "a", 1), format!("{first}more\n"), first[..first.len() / 2].to_owned()] {
             scratch.write(&file, &edited);
             let is_marked = edited.contains("SHA-256 of all above");
-            let why = if is_marked { "it was edited after" } else { "or its last line was removed since" };
-            scratch.narrows(&line).fails(2, &["will not replace", &file, why, "remove that file first"]);
+            let reason = if is_marked { "it was edited after" } else { "or its last line was removed since" };
+            scratch.narrows(&line).fails(2, &["will not replace", &file, reason, "remove that file first"]);
             assert_eq!(scratch.read(&file), edited);
         }
         // A file of another kind counts as the user's, too. An empty file, such as mktemp's, may be replaced.
@@ -111,7 +111,7 @@ fn what_narrows_wrote_is_replaced_until_somebody_edits_it() {
 
 /// Pages in a directory have the same rule, each, and none is written unless all may be.
 #[test]
-fn manual_pages_replace_no_file_of_a_person() {
+fn manual_pages_do_not_replace_user_files() {
     let scratch = Scratch::new("pages");
     let (line, theirs) = ("man pages", "pages/narrows-run.1");
     scratch.write(theirs, ".TH mine 1\n");

@@ -3,7 +3,7 @@
 use crate::support::{GRID, ONE, Scratch};
 
 #[test]
-fn results_do_not_lie_in_results() {
+fn results_inside_results_are_refused() {
     let scratch = Scratch::new("inside");
     scratch.write("grid.toml", GRID);
     scratch.write("one.toml", ONE);
@@ -26,7 +26,7 @@ fn results_do_not_lie_in_results() {
 }
 
 #[test]
-fn schemes_that_were_run_do_not_go_without_a_word() {
+fn finished_schemes_are_not_dropped_without_force() {
     let scratch = Scratch::new("scheme");
     scratch.write("grid.toml", GRID);
     scratch.narrows("run grid.toml --quiet --out g").ok();
@@ -38,10 +38,10 @@ fn schemes_that_were_run_do_not_go_without_a_word() {
     scratch.narrows("run grid.toml --quiet --out g --scheme uno").ok();
 }
 
-/// Finished runs of other settings, inputs or scenarios stay, whatever command would write there, and the message names
+/// Finished runs of other settings, inputs or scenarios are not overwritten by any command, and the message names
 /// the differences.
 #[test]
-fn runs_of_other_settings_do_not_go_without_a_word() {
+fn runs_of_other_settings_need_force() {
     let scratch = Scratch::new("others");
     scratch.write("grid.toml", GRID);
     scratch.write("one.toml", ONE);
@@ -51,11 +51,11 @@ fn runs_of_other_settings_do_not_go_without_a_word() {
         let line = format!("{line} --quiet --out {out}");
         scratch.narrows(&line).ok();
         let before = scratch.comparable(&out);
-        let said =
+        let expected =
             ["` has finished runs of other settings", "stop: ", " -> 7us", "another directory with --out", "--force"];
         for _ in 0..2 {
             // A refused command leaves nothing that a later one could take for the user's word.
-            scratch.narrows(&format!("{line} --set stop=7us")).fails(2, &said);
+            scratch.narrows(&format!("{line} --set stop=7us")).fails(2, &expected);
             assert!(scratch.comparable(&out) == before, "{line}");
         }
         // Another scenario's runs are not kept either.
@@ -70,7 +70,7 @@ fn runs_of_other_settings_do_not_go_without_a_word() {
 
 /// An input file is part of a run, and so is a law's or a scheme's label.
 #[test]
-fn runs_of_other_inputs_do_not_go_without_a_word() {
+fn runs_of_other_inputs_need_force() {
     let scratch = Scratch::new("inputs");
     let list = |bytes: u32| scratch.write("a.csv", &format!("start,src,dst,bytes\n0s,0,2,{bytes}\n"));
     list(1_000);
@@ -88,7 +88,7 @@ fn runs_of_other_inputs_do_not_go_without_a_word() {
 
 /// A merge into results of other settings is refused, and the message does not suggest an impossible merge.
 #[test]
-fn a_merge_keeps_what_is_there() {
+fn merge_refuses_runs_of_other_settings() {
     let scratch = Scratch::new("merge");
     scratch.write("grid.toml", GRID);
     scratch.narrows("sweep grid.toml --quiet --out out").ok();
@@ -101,12 +101,12 @@ fn a_merge_keeps_what_is_there() {
 }
 
 #[test]
-fn warnings_are_told_quietly_too() {
+fn quiet_prints_warnings() {
     let scratch = Scratch::new("quiet");
     scratch.write("one.toml", ONE);
     let ran = scratch.narrows("run one.toml --quiet --out a --set stop=1us").ok();
     assert_eq!(ran.out, "");
-    ran.says(&["did not end"]);
+    ran.reports(&["did not end"]);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn other_settings_are_named_where_results_are_compared() {
 
 /// Names are names, also where they look like numbers: runs of two variants are not one variant's two seeds.
 #[test]
-fn variants_called_like_numbers_stay_apart() {
+fn numeric_variant_names_stay_distinct() {
     let scratch = Scratch::new("variants");
     let more = "[variants.1]\nset = { seed = 2 }\n[variants.01]\nset = { seed = 3 }\n[[table]]\ntitle = \"T\"\nwithout = \
                 [\"1\"]\ncolumns = [{ label = \"fct\", value = \"it.all.fct.mean\" }]\n";

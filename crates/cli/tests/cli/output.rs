@@ -20,7 +20,7 @@ fn quiet_prints_warnings_alone() {
     {
         let ran = scratch.narrows(line).ok();
         assert_eq!(ran.out, "", "{line}");
-        assert!(ran.err.lines().all(|said| said.starts_with("warning: ")), "{ran}");
+        assert!(ran.err.lines().all(|printed| printed.starts_with("warning: ")), "{ran}");
         assert_eq!(ran.err.is_empty(), line != "run grid.toml -q", "{ran}");
     }
     for report in ["out/one/report.html", "out/grid/report.html", "out/demo/report.html"] {
@@ -29,7 +29,7 @@ fn quiet_prints_warnings_alone() {
 }
 
 #[test]
-fn a_table_a_warning_and_where_the_rest_is() {
+fn prints_table_warnings_and_report_path() {
     let scratch = Scratch::new("table");
     scratch.write("grid.toml", GRID);
     let ran = scratch.narrows("run grid.toml --set stop=1ms").ok();
@@ -44,14 +44,14 @@ fn a_table_a_warning_and_where_the_rest_is() {
 /// The conditions of comparisons are printed under the table of schemes: the initial windows, the bandwidth-delay
 /// products, the most loaded links. A link that is offered more than it carries is named before and after the run.
 #[test]
-fn conditions_stand_under_the_table() {
+fn conditions_are_printed_below_the_table() {
     let scratch = Scratch::new("conditions");
     scratch.write("grid.toml", GRID);
     let ran = scratch.narrows("run grid.toml --out r").ok();
     let again = scratch.narrows("show r").ok();
-    for said in [&ran.out, &again.out, &scratch.narrows("score r --metric p50(all.slowdown)").ok().out] {
+    for printed in [&ran.out, &again.out, &scratch.narrows("score r --metric p50(all.slowdown)").ok().out] {
         for part in ["initial window of Uno: intra ", "initial window of Cubic: intra ", " BDP)"] {
-            assert!(said.contains(part), "no `{part}` in {said}");
+            assert!(printed.contains(part), "no `{part}` in {printed}");
         }
     }
     for part in ["bandwidth-delay product: intra ", "most loaded by arrivals: dc"] {
@@ -98,7 +98,7 @@ fn on_columns(scratch: &Scratch, line: &str, no_colour: bool, columns: Option<u1
 }
 
 #[test]
-fn a_narrow_terminal_gets_the_essentials() {
+fn narrow_terminals_show_essential_columns() {
     let scratch = Scratch::new("narrow");
     scratch.write("grid.toml", GRID);
     // The text after the last line of progress that was cleared.
@@ -116,7 +116,7 @@ fn a_narrow_terminal_gets_the_essentials() {
 }
 
 #[test]
-fn colour_is_for_terminals_and_can_be_had_off() {
+fn colour_needs_a_terminal_and_no_color_disables_it() {
     let scratch = Scratch::new("colour");
     scratch.write("bad.toml", &ONE.replace("hosts", "hsots"));
     scratch.write(
@@ -136,12 +136,12 @@ fn colour_is_for_terminals_and_can_be_had_off() {
         assert!(colours(&coloured) > 0, "{line}: {coloured:?}");
         assert_eq!(colours(&plain), 0, "{line}: {plain:?}");
     }
-    let said = scratch.narrows("check bad.toml").fails(2, &["`hosts`"]).err;
-    assert_eq!(on_a_terminal(&scratch, "check bad.toml", true).replace("\r\n", "\n"), said);
+    let printed = scratch.narrows("check bad.toml").fails(2, &["`hosts`"]).err;
+    assert_eq!(on_a_terminal(&scratch, "check bad.toml", true).replace("\r\n", "\n"), printed);
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error() {
+fn closed_pipe_is_no_error() {
     let scratch = Scratch::new("pipe");
     scratch.write("one.toml", ONE);
     scratch.narrows("run one.toml --quiet --out before").ok();
@@ -231,7 +231,7 @@ fn check_of_a_grid_fits_a_screen() {
 }
 
 #[test]
-fn what_works_around_laws_is_no_law() {
+fn mechanisms_are_not_laws() {
     let scratch = Scratch::new("no-law");
     scratch.narrows("laws On-Ramp").fails(2, &["`On-Ramp`", "see [host.on_ramp]"]);
 }

@@ -77,18 +77,18 @@ fn relative_links_are_found() {
 #[test]
 fn published_crates_have_metadata_and_licences() {
     let workspace = document(&repository().join("Cargo.toml"));
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     for (name, manifest) in Manifest::all() {
-        let mut fault = |what: &str| wrong.push(format!("{name}: {what}"));
+        let mut add_error = |problem: &str| errors.push(format!("{name}: {problem}"));
         if !manifest.is_published() {
             if !manifest.text.contains("\n# Not published: ") {
-                fault("`publish = false` without a comment `# Not published: REASON`");
+                add_error("`publish = false` without a comment `# Not published: REASON`");
             }
             continue;
         }
         for key in ["version", "edition", "rust-version", "license", "authors"] {
             if manifest.key(key, &workspace).is_none() {
-                fault(&format!("no `{key}`"));
+                add_error(&format!("no `{key}`"));
             }
         }
         // Registries refuse more than five keywords, and long ones.
@@ -96,12 +96,12 @@ fn published_crates_have_metadata_and_licences() {
             let words = manifest.key(key, &workspace).and_then(Item::as_array);
             let words: Vec<&str> = words.into_iter().flatten().filter_map(|word| word.as_str()).collect();
             if words.is_empty() || words.len() > 5 || words.iter().any(|word| word.len() > longest) {
-                fault(&format!("`{key}` are {words:?}, not 1 to 5 of at most {longest} bytes"));
+                add_error(&format!("`{key}` are {words:?}, not 1 to 5 of at most {longest} bytes"));
             }
         }
         for licence in LICENCES {
             if fs::read(manifest.folder.join(licence)).ok() != fs::read(repository().join(licence)).ok() {
-                fault(&format!("`{licence}` differs from the repository's"));
+                add_error(&format!("`{licence}` differs from the repository's"));
             }
         }
         match manifest.readme(&workspace) {
@@ -109,13 +109,13 @@ fn published_crates_have_metadata_and_licences() {
                 let text = read(&path);
                 let links = relative_links(&text);
                 if !links.is_empty() {
-                    fault(&format!("{} has links that a registry cannot follow: {links:?}", path.display()));
+                    add_error(&format!("{} has links that a registry cannot follow: {links:?}", path.display()));
                 }
             }
-            None => fault("no `readme`"),
+            None => add_error("no `readme`"),
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
 /// A package refers to other crates of the workspace by version, and only to published ones.
@@ -125,13 +125,13 @@ fn dependencies_between_crates_have_the_version() {
     let version = workspace["workspace"]["package"]["version"].as_str();
     let crates = Manifest::all();
     let shared = workspace["workspace"]["dependencies"].as_table().unwrap();
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     for (key, dependency) in shared {
         let Some(package) = dependency.get("package").and_then(Item::as_str) else { continue };
         let stated = dependency.get("version").and_then(Item::as_str);
         let expected = if crates[package].is_published() { version } else { None };
         if stated != expected {
-            wrong.push(format!("Cargo.toml: `{key}` has the version {stated:?}, expected {expected:?}"));
+            errors.push(format!("Cargo.toml: `{key}` has the version {stated:?}, expected {expected:?}"));
         }
     }
     for (name, manifest) in crates.iter().filter(|(_, manifest)| manifest.is_published()) {
@@ -140,12 +140,12 @@ fn dependencies_between_crates_have_the_version() {
             for (key, _) in table.into_iter().flatten() {
                 let package = shared.get(key).and_then(|it| it.get("package")).and_then(Item::as_str);
                 if package.is_some_and(|package| !crates[package].is_published()) {
-                    wrong.push(format!("{name} is published, and `{key}`, which it needs, is not"));
+                    errors.push(format!("{name} is published, and `{key}`, which it needs, is not"));
                 }
             }
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
 #[test]

@@ -54,26 +54,26 @@ impl Listener {
     /// Waits until it ends. Returns its exit code and its output.
     fn ended(mut self) -> (i32, String) {
         let output = self.child.output();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(!said.contains("panicked"), "{said}");
-        (code(output.status), said)
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        (code(output.status), stderr)
     }
 
     /// Ends it as Ctrl-C does. Returns its output.
     fn interrupted(self) -> String {
         signal(&self.child, Signal::SIGINT);
-        let (code, said) = self.ended();
-        assert_eq!(code, 130, "{said}");
-        said
+        let (code, stderr) = self.ended();
+        assert_eq!(code, 130, "{stderr}");
+        stderr
     }
 }
 
 /// Starts a client and waits until its test runs.
 fn started(scratch: &Scratch, line: &str) -> Process {
-    let caller = command(scratch, line).piped();
-    let first = caller.line();
+    let client = command(scratch, line).piped();
+    let first = client.line();
     assert!(first.starts_with("[ 0.00-0."), "{first}");
-    caller
+    client
 }
 
 fn signal(child: &Process, signal: Signal) {
@@ -95,7 +95,7 @@ fn sum(values: &Value, key: &str) -> u64 {
 
 /// Asserts that the numbers of a test's document agree with each other.
 #[track_caller]
-fn is_sound(json: &Value, bytes: u64) {
+fn assert_consistent(json: &Value, bytes: u64) {
     let (sender, receiver) = (&json["sender"], &json["receiver"]);
     assert_eq!(number(&sender["bytes"]), bytes, "{json:#}");
     assert_eq!(sender["streams"], receiver["streams"], "{json:#}");
@@ -120,7 +120,7 @@ fn both_directions_many_streams_and_many_paths() {
     let run =
         |options: &str| perf(&scratch, &format!("@ticket --bytes 20M --json --interval 20ms {options}")).ok().json();
     let json = run("");
-    is_sound(&json, 20_000_000);
+    assert_consistent(&json, 20_000_000);
     let parameters = &json["parameters"];
     assert_eq!((&parameters["law"], &parameters["direction"]), (&"bbr".into(), &"to the listener".into()));
     assert_eq!((&parameters["packet_bytes"], &parameters["bytes"]), (&1_472.into(), &20_000_000.into()));
@@ -131,19 +131,19 @@ fn both_directions_many_streams_and_many_paths() {
     assert!((20_000_000..22_000_000).contains(&acked), "{json:#}");
 
     let json = run("--reverse");
-    is_sound(&json, 20_000_000);
+    assert_consistent(&json, 20_000_000);
     assert_eq!(json["parameters"]["law"], "newreno");
 
     let json = run("--streams 4");
-    is_sound(&json, 20_000_000);
+    assert_consistent(&json, 20_000_000);
     assert_eq!(json["receiver"]["streams"], serde_json::json!([5_000_000, 5_000_000, 5_000_000, 5_000_000]));
 
     let json = run("--reverse --streams 3 --max-udp-payload 9000");
-    is_sound(&json, 20_000_000);
+    assert_consistent(&json, 20_000_000);
     assert_eq!(json["receiver"]["streams"], serde_json::json!([6_666_667, 6_666_667, 6_666_666]));
 
     let json = run("--paths 4 --law fixed --param window=200KB --coding 8,2");
-    is_sound(&json, 20_000_000);
+    assert_consistent(&json, 20_000_000);
     let paths = json["paths"].as_array().unwrap();
     assert_eq!(paths.len(), 4, "{json:#}");
     let used = |path: &&Value| path["is_open"] == true && number(&path["acked_bytes"]) > 0;
@@ -152,17 +152,17 @@ fn both_directions_many_streams_and_many_paths() {
 
     // Fewer bytes than streams, and a test by time: all sent bytes arrived.
     let few = perf(&scratch, "@ticket --bytes 3 --streams 4 --json").ok().json();
-    is_sound(&few, 3);
+    assert_consistent(&few, 3);
     let timed = perf(&scratch, "@ticket --time 300ms --interval 100ms --json").ok().json();
-    is_sound(&timed, number(&timed["receiver"]["bytes"]));
+    assert_consistent(&timed, number(&timed["receiver"]["bytes"]));
     assert!(number(&timed["sender"]["time_ns"]) >= 300_000_000);
     // Messages, one at a time, and their times.
     let messages = perf(&scratch, "@ticket --messages 20 --bytes 30k --json").ok().json();
-    is_sound(&messages, 600_000);
-    let took = messages["messages"]["took_ns"].as_array().unwrap();
-    assert!(took.len() == 20 && took.iter().all(|took| number(took) > 0), "{messages:#}");
-    let [p50, p99, most] = ["p50_ns", "p99_ns", "most_ns"].map(|key| number(&messages["messages"][key]));
-    assert!(p50 <= p99 && p99 <= most && took.iter().any(|took| number(took) == most), "{messages:#}");
+    assert_consistent(&messages, 600_000);
+    let durations = messages["messages"]["took_ns"].as_array().unwrap();
+    assert!(durations.len() == 20 && durations.iter().all(|ns| number(ns) > 0), "{messages:#}");
+    let [p50, p99, max] = ["p50_ns", "p99_ns", "most_ns"].map(|key| number(&messages["messages"][key]));
+    assert!(p50 <= p99 && p99 <= max && durations.iter().any(|ns| number(ns) == max), "{messages:#}");
     assert_eq!((&json["messages"], &messages["parameters"]["messages"]), (&Value::Null, &20.into()));
     // The same as CSV, a table at a time.
     let csv = perf(&scratch, "@ticket --messages 5 --bytes 30k --csv=messages").ok().out;
@@ -172,19 +172,19 @@ fn both_directions_many_streams_and_many_paths() {
     let ends: Vec<&str> = csv.lines().map(|line| line.split_once(',').unwrap().0).collect();
     assert!(ends == ["end", "sender", "receiver"] && csv.matches(",300000,").count() == 2, "{csv}");
     perf(&scratch, "@ticket --csv=end").fails(2, &["`end`", "intervals, paths, messages"]);
-    let said = listener.interrupted();
-    assert_eq!(said.matches(": received ").count(), 8, "{said}");
-    assert_eq!(said.matches(": sent 20.0 MB").count(), 2, "{said}");
+    let stderr = listener.interrupted();
+    assert_eq!(stderr.matches(": received ").count(), 8, "{stderr}");
+    assert_eq!(stderr.matches(": sent 20.0 MB").count(), 2, "{stderr}");
 }
 
 #[test]
-fn people_read_lines() {
+fn text_output_has_progress_and_summary() {
     let scratch = Scratch::new("perf-lines");
     let listener = Listener::new(&scratch, "");
     let file =
         std::fs::File::open(scratch.write("ticket", &format!("  {}\n", listener.ticket.to_uppercase()))).unwrap();
     let output = command(&scratch, "- --time 250ms --interval 0.1").stdin(file).finish();
-    let ran = ProgramRun::new("perf -", &output).ok().says(&["connected to 127.0.0.1:", "1 path, bbr"]);
+    let ran = ProgramRun::new("perf -", &output).ok().reports(&["connected to 127.0.0.1:", "1 path, bbr"]);
     let lines: Vec<&str> = ran.out.lines().collect();
     assert!(lines[0].starts_with("[ 0.00-0.10 s] ") && lines[0].contains("bit/s  rtt "), "{ran}");
     assert!(lines[1].starts_with("[ 0.10-0.20 s] "), "{ran}");
@@ -194,25 +194,25 @@ fn people_read_lines() {
     // Where a loaded machine loses many in a row, packets are 1,200 bytes long for a while.
     assert!(summary[2].starts_with("path 0: packets of 1") && summary[2].contains(" bytes, rtt "), "{ran}");
     // One ticket, one test: the listener ends by itself.
-    let (code, said) = listener.ended();
-    assert_eq!(code, 0, "{said}");
-    assert!(said.contains("24 h") && said.contains(": received "), "{said}");
+    let (code, stderr) = listener.ended();
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("24 h") && stderr.contains(": received "), "{stderr}");
 }
 
 #[test]
-fn who_may_not_call_is_refused() {
+fn unauthorized_clients_are_refused() {
     let scratch = Scratch::new("perf-refused");
     let listener = Listener::new(&scratch, "--ticket-lifetime 1s --reusable");
     let begun = now();
-    // A ticket that the caller takes for valid whenever the test comes to it.
+    // A ticket that the client considers valid at every time of the test.
     let (address, ticket) = (listener.address(), Ticket { ends: None, ..listener.read() });
     perf(&scratch, &address).fails(2, &["--fingerprint SHA256:", "--insecure"]);
     // The right key, but no ticket.
     let line = format!("{address} --fingerprint {} --bytes 1k", ticket.fingerprint);
     perf(&scratch, &line).fails(1, &["--allow-key SHA256:"]);
     let wrong = format!("SHA256:{}", "A".repeat(43));
-    let said = ["does not have the key in --fingerprint"];
-    perf(&scratch, &format!("{address} --fingerprint {wrong}")).fails(1, &said);
+    let expected = ["does not have the key in --fingerprint"];
+    perf(&scratch, &format!("{address} --fingerprint {wrong}")).fails(1, &expected);
     let other = Ticket { fingerprint: wrong.parse().unwrap(), ..ticket.clone() };
     perf(&scratch, &other.to_string()).fails(1, &["does not have the key in the ticket"]);
     let other = Ticket { id: [7; 8], ..ticket.clone() };
@@ -221,42 +221,42 @@ fn who_may_not_call_is_refused() {
     std::thread::sleep(Duration::from_millis(2_100).saturating_sub(begun.elapsed()));
     perf(&scratch, &listener.ticket).fails(2, &["error: the ticket expired", "by this machine's clock"]);
     perf(&scratch, &ticket.to_string()).fails(1, &["it was used or has expired"]);
-    let said = listener.interrupted();
-    assert_eq!(said.matches("refused a caller: it does not have this ticket").count(), 2, "{said}");
-    assert_eq!(said.matches("refused a caller: the ticket has ended").count(), 1, "{said}");
+    let stderr = listener.interrupted();
+    assert_eq!(stderr.matches("refused a client: it does not have this ticket").count(), 2, "{stderr}");
+    assert_eq!(stderr.matches("refused a client: the ticket has ended").count(), 1, "{stderr}");
 }
 
 #[test]
-fn a_ticket_without_keep_is_good_once() {
+fn ticket_admits_one_client_unless_reusable() {
     let scratch = Scratch::new("perf-once");
     let listener = Listener::new(&scratch, "");
     let mut first = started(&scratch, &format!("{} --time 2 --interval 50ms", listener.ticket));
     perf(&scratch, &listener.ticket).fails(1, &["does not take this ticket: it was used"]);
     assert_eq!(code(first.output().status), 0);
-    let (code, said) = listener.ended();
-    assert!(code == 0 && said.contains("refused a caller: one caller was let in already"), "{said}");
+    let (code, stderr) = listener.ended();
+    assert!(code == 0 && stderr.contains("refused a client: one client was admitted already"), "{stderr}");
 }
 
 /// Callers at once, some on either thread: all are served, and a ticket admits one of them.
 #[test]
-fn a_listener_may_have_threads() {
+fn listeners_serve_clients_on_several_threads() {
     let scratch = Scratch::new("perf-threads");
     let at_once = |listener: &Listener, options: &str| -> Vec<ProgramRun> {
         let line = format!("{} --bytes 2M --json {options}", listener.ticket);
         let start = |_| command(&scratch, &line).piped();
-        let callers: Vec<Process> = (0..6).map(start).collect();
-        callers.into_iter().map(|mut caller| ProgramRun::new(&line, &caller.output())).collect()
+        let clients: Vec<Process> = (0..6).map(start).collect();
+        clients.into_iter().map(|mut client| ProgramRun::new(&line, &client.output())).collect()
     };
     let listener = Listener::new(&scratch, "--threads 2 --reusable");
     for ran in at_once(&listener, "--paths 4") {
-        is_sound(&ran.ok().json(), 2_000_000);
+        assert_consistent(&ran.ok().json(), 2_000_000);
     }
     assert_eq!(listener.interrupted().matches(": received 2.00 MB").count(), 6);
     let listener = Listener::new(&scratch, "--threads 2");
     let ran = at_once(&listener, "--idle-timeout 1");
     assert_eq!(ran.iter().filter(|ran| ran.code == 0).count(), 1);
-    let (code, said) = listener.ended();
-    assert!(code == 0 && said.matches(": received 2.00 MB").count() == 1, "{said}");
+    let (code, stderr) = listener.ended();
+    assert!(code == 0 && stderr.matches(": received 2.00 MB").count() == 1, "{stderr}");
 }
 
 #[test]
@@ -264,8 +264,8 @@ fn keys_instead_of_tickets() {
     let scratch = Scratch::new("perf-keys");
     let anyone = Listener::new(&scratch, "--insecure");
     perf(&scratch, &format!("{} --insecure --bytes 1k", anyone.address())).ok();
-    let (code, said) = anyone.ended();
-    assert!(code == 0 && said.contains("--insecure"), "{said}");
+    let (code, stderr) = anyone.ended();
+    assert!(code == 0 && stderr.contains("--insecure"), "{stderr}");
     // Both have the same key here, as it is one user's.
     let key = perf(&scratch, "--listen 127.0.0.1:0 --allow-key SHA256:x").fails(2, &["--allow-key SHA256:x"]);
     assert_eq!(key.out, "");
@@ -281,7 +281,7 @@ fn anyone_key(scratch: &Scratch) -> String {
 }
 
 #[test]
-fn wrong_input_is_named() {
+fn invalid_arguments_are_errors() {
     let scratch = Scratch::new("perf-input");
     for (line, parts) in [
         ("narrows1aaaa", &["error: the ticket"][..]),
@@ -320,7 +320,7 @@ fn wrong_input_is_named() {
 }
 
 #[test]
-fn the_key_is_made_once_and_guarded() {
+fn identity_is_created_once_with_private_permissions() {
     let scratch = Scratch::new("perf-key");
     let first = anyone_key(&scratch);
     let path = scratch.path("state/narrows/identity");
@@ -328,8 +328,8 @@ fn the_key_is_made_once_and_guarded() {
     assert_eq!(std::fs::read(&path).unwrap().len(), 32);
     assert_eq!(anyone_key(&scratch), first);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-    let said = ["state/narrows/identity` can be used by others (its mode is 640)", "chmod 600"];
-    perf(&scratch, "--listen 127.0.0.1:0").fails(2, &said);
+    let expected = ["state/narrows/identity` can be used by others (its mode is 640)", "chmod 600"];
+    perf(&scratch, "--listen 127.0.0.1:0").fails(2, &expected);
     scratch.write("short", "secret");
     std::fs::set_permissions(scratch.path("short"), std::fs::Permissions::from_mode(0o600)).unwrap();
     perf(&scratch, "--listen 127.0.0.1:0 --identity short").fails(2, &["`short`"]);
@@ -340,16 +340,16 @@ fn the_key_is_made_once_and_guarded() {
 }
 
 #[test]
-fn who_dies_is_noticed() {
+fn dead_peers_are_detected() {
     let scratch = Scratch::new("perf-killed");
     let mut listener = Listener::new(&scratch, "--idle-timeout 1");
     let line = format!("{} --time 60 --idle-timeout 1 --interval 100ms", listener.ticket);
-    let mut caller = started(&scratch, &line);
+    let mut client = started(&scratch, &line);
     listener.child.kill();
     let begun = now();
-    let ran = ProgramRun::new(&line, &caller.output());
+    let ran = ProgramRun::new(&line, &client.output());
     assert!(ran.code == 1 && begun.elapsed() < Duration::from_secs(30), "{:?} {ran}", begun.elapsed());
-    ran.says(&["--idle-timeout", "1 s"]);
+    ran.reports(&["--idle-timeout", "1 s"]);
     // No listener at all.
     let free = UdpSocket::bind("127.0.0.1:0").unwrap();
     let line = format!("{} --insecure --idle-timeout 1", free.local_addr().unwrap());
@@ -357,7 +357,7 @@ fn who_dies_is_noticed() {
 }
 
 #[test]
-fn a_listener_outlives_callers_that_vanish_and_serves_two_at_once() {
+fn listener_survives_vanished_clients() {
     let scratch = Scratch::new("perf-two");
     let listener = Listener::new(&scratch, "--reusable --idle-timeout 1");
     let line = |options: &str| format!("{} --idle-timeout 1 {options}", listener.ticket);
@@ -368,21 +368,24 @@ fn a_listener_outlives_callers_that_vanish_and_serves_two_at_once() {
     signal(&stopped, Signal::SIGINT);
     let ran = ProgramRun::new("stopped", &stopped.output_within(Duration::from_secs(30)));
     assert_eq!(ran.code, 130, "{ran}");
-    ran.says(&["interrupted: the test was not finished"]);
-    let callers =
+    ran.reports(&["interrupted: the test was not finished"]);
+    let clients =
         ["--reverse", ""].map(|options| command(&scratch, &line(&format!("--bytes 20M --json {options}"))).piped());
-    for mut caller in callers {
-        is_sound(&ProgramRun::new("two", &caller.output()).ok().json(), 20_000_000);
+    for mut client in clients {
+        assert_consistent(&ProgramRun::new("two", &client.output()).ok().json(), 20_000_000);
     }
     std::thread::sleep(Duration::from_millis(1_200));
-    let said = listener.interrupted();
-    assert!(said.contains("the peer does not answer any more"), "{said}");
-    assert!(said.contains("the peer closed the connection: interrupted"), "{said}");
-    assert!(said.contains(": sent 20.0 MB on 1 stream") && said.contains(": received 20.0 MB on 1 stream"), "{said}");
+    let stderr = listener.interrupted();
+    assert!(stderr.contains("the peer does not answer any more"), "{stderr}");
+    assert!(stderr.contains("the peer closed the connection: interrupted"), "{stderr}");
+    assert!(
+        stderr.contains(": sent 20.0 MB on 1 stream") && stderr.contains(": received 20.0 MB on 1 stream"),
+        "{stderr}"
+    );
 }
 
 #[test]
-fn a_listener_with_a_stranger_at_its_port_goes_on() {
+fn listener_ignores_unrelated_packets() {
     let scratch = Scratch::new("perf-noise");
     let mut listener = Listener::new(&scratch, "");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -391,38 +394,38 @@ fn a_listener_with_a_stranger_at_its_port_goes_on() {
             socket.send_to(&vec![fill; len], listener.address()).unwrap();
         }
     }
-    let mut looks = 0;
-    wait_for(&mut listener.child, "it lives for twenty looks", || {
-        looks += 1;
-        looks == 20
+    let mut polls = 0;
+    wait_for(&mut listener.child, "it lives for twenty polls", || {
+        polls += 1;
+        polls == 20
     });
     perf(&scratch, &format!("{} --bytes 1M", listener.ticket)).ok();
     assert_eq!(listener.ended().0, 0);
 }
 
-async fn say(stream: &mut SendStream, message: &str) {
+async fn send_message(stream: &mut SendStream, message: &str) {
     stream.write_all(&(message.len() as u32).to_be_bytes()).await.unwrap();
     stream.write_all(message.as_bytes()).await.unwrap();
 }
 
-/// A caller that speaks the transport's protocol, and lies about everything else.
+/// A client that follows the transport protocol but sends false application messages.
 #[test]
-fn a_caller_that_lies_is_told_so() {
+fn invalid_clients_receive_the_reason() {
     let scratch = Scratch::new("perf-liar");
     let listener = Listener::new(&scratch, "--reusable --idle-timeout 1");
     let law = |path: &laws::PathInfo| laws::catalog::build(laws::catalog::LawKind::NewReno, path, &[]).unwrap();
     let mut settings = Settings::new(Service::named("perf"), Arc::new(law));
     // A client that stays connected and sends no request.
     settings.keep_alive = Some(units::Span::from_ms(200));
-    let endpoint = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &Config::new(settings).unwrap()).unwrap();
+    let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap(), &Config::new(settings).unwrap()).unwrap();
     let ticket = listener.read();
     let connect = async || -> Connection {
         let secret = Some((ticket.id, ticket.secret.clone()));
         let trust = Trust::Fingerprint(ticket.fingerprint);
         endpoint.connect(ticket.addresses[0], trust, secret).await.unwrap()
     };
-    let told = |closed: Closed| match closed {
-        Closed::There { code: CloseCode::APPLICATION, reason } => reason,
+    let close_reason = |closed: Closed| match closed {
+        Closed::ByPeer { code: CloseCode::APPLICATION, reason } => reason,
         other => panic!("{other}"),
     };
     let request = r#"{"version":1,"reverse":false,"streams":1,"amount":{"bytes":10},"window_bytes":65536}"#;
@@ -430,36 +433,36 @@ fn a_caller_that_lies_is_told_so() {
         let long = connect().await;
         let mut first = long.open().await.unwrap().0;
         first.write_all(&[0xff; 4]).await.unwrap();
-        let mut reasons = vec![told(long.closed().await)];
+        let mut reasons = vec![close_reason(long.closed().await)];
 
         let one_way = connect().await;
         let mut wrong = one_way.open_one_way().await.unwrap();
         wrong.write_all(b"data").await.unwrap();
-        reasons.push(told(one_way.closed().await));
+        reasons.push(close_reason(one_way.closed().await));
 
         let greedy = connect().await;
         let mut first = greedy.open().await.unwrap().0;
-        say(&mut first, &request.replace(":1,", ":9,")).await;
-        reasons.push(told(greedy.closed().await));
+        send_message(&mut first, &request.replace(":1,", ":9,")).await;
+        reasons.push(close_reason(greedy.closed().await));
 
         let more = connect().await;
         let mut first = more.open().await.unwrap();
-        say(&mut first.0, request).await;
+        send_message(&mut first.0, request).await;
         let mut data = more.open_one_way().await.unwrap();
         data.write_all(&[1; 11]).await.unwrap();
-        reasons.push(told(more.closed().await));
+        reasons.push(close_reason(more.closed().await));
 
         let other = connect().await;
         let mut first = other.open().await.unwrap();
-        say(&mut first.0, request).await;
+        send_message(&mut first.0, request).await;
         let mut data = other.open_one_way().await.unwrap();
         data.write_all(&[1; 10]).await.unwrap();
         data.finish().unwrap();
-        say(&mut first.0, r#"{"version":1,"bytes":[9],"time_ns":1,"cpu_ns":1,"packets":1,"lost":0}"#).await;
-        reasons.push(told(other.closed().await));
+        send_message(&mut first.0, r#"{"version":1,"bytes":[9],"time_ns":1,"cpu_ns":1,"packets":1,"lost":0}"#).await;
+        reasons.push(close_reason(other.closed().await));
 
         let silent = connect().await;
-        reasons.push(told(silent.closed().await));
+        reasons.push(close_reason(silent.closed().await));
         reasons
     });
     let expected = [
@@ -468,12 +471,12 @@ fn a_caller_that_lies_is_told_so() {
         "this peer speaks version 9 of perf, and this end version 1: use one release of narrows",
         "this peer sends more than the 10 bytes that were agreed",
         "this peer reports that it sent 9 bytes of stream 0, and this end counted 10",
-        "nothing has moved for 2 s, while this end waited for the caller's request",
+        "nothing has moved for 2 s, while this end waited for the client's request",
     ];
     assert_eq!(reasons, expected);
-    let said = listener.interrupted();
+    let stderr = listener.interrupted();
     for reason in expected {
         let words = reason.replace("this peer", "the peer");
-        assert!(said.contains(&format!("the test did not end well: {words}")), "{reason}: {said}");
+        assert!(stderr.contains(&format!("the test did not end well: {words}")), "{reason}: {stderr}");
     }
 }

@@ -64,7 +64,7 @@ enum ProsePart {
 fn parts(text: &str) -> Vec<ProsePart> {
     let chars: Vec<char> = text.chars().collect();
     let (mut parts, mut at, mut line) = (Vec::new(), 0, 1);
-    let starts = |at: usize, what: &str| what.chars().enumerate().all(|(i, c)| chars.get(at + i) == Some(&c));
+    let starts = |at: usize, prefix: &str| prefix.chars().enumerate().all(|(i, c)| chars.get(at + i) == Some(&c));
     while at < chars.len() {
         let begun = (at, line);
         let is_word = at > 0 && (chars[at - 1].is_alphanumeric() || chars[at - 1] == '_');
@@ -161,7 +161,7 @@ fn budget_file() -> PathBuf {
 }
 
 #[test]
-fn counts_of_the_dialect_do_not_rise() {
+fn pattern_counts_do_not_rise() {
     let compiled = PATTERNS.map(|(name, pattern)| (name, Regex::new(pattern).unwrap()));
     let mut found = BTreeMap::from([(OPENINGS.to_owned(), Occurrences::default())]);
     found.extend(PATTERNS.map(|(name, _)| (name.to_owned(), Occurrences::default())));
@@ -187,22 +187,26 @@ fn counts_of_the_dialect_do_not_rise() {
         fs::write(budget_file(), text).unwrap();
     }
     let budget: DocumentMut = fs::read_to_string(budget_file()).unwrap().parse().unwrap();
-    let mut wrong = Vec::new();
+    let mut exceeded = Vec::new();
     for (pattern, places) in &found {
         for (kind, places) in places.kinds() {
-            let most = budget.get(pattern).and_then(|it| it.get(kind)).and_then(toml_edit::Item::as_integer);
-            let most = usize::try_from(most.unwrap_or_else(|| panic!("no budget of `{pattern}` in {kind}"))).unwrap();
-            if places.len() > most {
+            let limit = budget.get(pattern).and_then(|it| it.get(kind)).and_then(toml_edit::Item::as_integer);
+            let limit = usize::try_from(limit.unwrap_or_else(|| panic!("no budget of `{pattern}` in {kind}"))).unwrap();
+            if places.len() > limit {
                 let shown: Vec<&str> = places.iter().rev().take(12).map(String::as_str).collect();
                 let shown = shown.join("\n    ");
-                wrong.push(format!(
-                    "`{pattern}`: {} in {kind}, and the budget is {most}; some:\n    {shown}",
+                exceeded.push(format!(
+                    "`{pattern}`: {} in {kind}, and the budget is {limit}; some:\n    {shown}",
                     places.len()
                 ));
             }
         }
     }
-    assert!(wrong.is_empty(), "\n{}\nwrite it otherwise; the header of prose.rs explains the counts", wrong.join("\n"));
+    assert!(
+        exceeded.is_empty(),
+        "\n{}\nwrite it otherwise; the header of prose.rs explains the counts",
+        exceeded.join("\n")
+    );
 }
 
 #[test]

@@ -37,14 +37,14 @@ impl ProxyProcess {
         Self { child: command.piped(), ticket: String::new() }
     }
 
-    fn far(scratch: &Scratch, options: &str) -> Self {
-        let mut far = Self::start(proxy(scratch, &format!("server {options}")));
-        far.child.line().trim().clone_into(&mut far.ticket);
-        assert!(far.ticket.starts_with("narrows1"), "{}", far.ended().1);
-        far
+    fn server(scratch: &Scratch, options: &str) -> Self {
+        let mut proxy_server = Self::start(proxy(scratch, &format!("server {options}")));
+        proxy_server.child.line().trim().clone_into(&mut proxy_server.ticket);
+        assert!(proxy_server.ticket.starts_with("narrows1"), "{}", proxy_server.ended().1);
+        proxy_server
     }
 
-    fn near(scratch: &Scratch, options: &str) -> Self {
+    fn client(scratch: &Scratch, options: &str) -> Self {
         Self::start(proxy(scratch, &format!("client {options}")))
     }
 
@@ -54,33 +54,33 @@ impl ProxyProcess {
         self.child.says(words)
     }
 
-    /// Returns the address of its next door.
-    fn door(&self, words: &str) -> SocketAddr {
+    /// Returns the address of its next entrance.
+    fn entrance(&self, words: &str) -> SocketAddr {
         let line = self.says(words);
         line.split_whitespace().find_map(|word| word.parse().ok()).unwrap_or_else(|| panic!("{line}"))
     }
 
     fn ended(&mut self) -> (i32, String) {
         let output = self.child.output();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(!said.contains("panicked"), "{said}");
-        (code(output.status), said)
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        (code(output.status), stderr)
     }
 
     /// Ends it with a signal. Returns its output.
     fn stopped(mut self, signal: Signal) -> String {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
-        let (code, said) = self.ended();
-        assert_eq!(code, 130, "{said}");
-        said
+        let (code, stderr) = self.ended();
+        assert_eq!(code, 130, "{stderr}");
+        stderr
     }
 }
 
-/// Both ends. The near one has these doors.
-fn both(scratch: &Scratch, rules: &str, doors: &str) -> (ProxyProcess, ProxyProcess) {
-    let far = ProxyProcess::far(scratch, &format!("--listen 127.0.0.1:0 --verbose {rules}"));
-    scratch.write("ticket", &far.ticket);
-    (far, ProxyProcess::near(scratch, &format!("@ticket --verbose {doors}")))
+/// Both ends. The client has these entrances.
+fn start_pair(scratch: &Scratch, rules: &str, entrances: &str) -> (ProxyProcess, ProxyProcess) {
+    let proxy_server = ProxyProcess::server(scratch, &format!("--listen 127.0.0.1:0 --verbose {rules}"));
+    scratch.write("ticket", &proxy_server.ticket);
+    (proxy_server, ProxyProcess::client(scratch, &format!("@ticket --verbose {entrances}")))
 }
 
 /// Echoes the data of one client.
@@ -98,77 +98,77 @@ fn echo() -> SocketAddr {
     address
 }
 
-fn says_back(mut tcp: TcpStream, what: &[u8]) {
+fn assert_echoed(mut tcp: TcpStream, data: &[u8]) {
     tcp.set_read_timeout(Some(PATIENCE)).unwrap();
-    tcp.write_all(what).unwrap();
+    tcp.write_all(data).unwrap();
     tcp.shutdown(Shutdown::Write).unwrap();
     let mut back = Vec::new();
     tcp.read_to_end(&mut back).unwrap();
-    assert!(back == what);
+    assert!(back == data);
 }
 
 /// Asks for a connection. Returns it, and SOCKS's reply.
-fn socks(door: SocketAddr, to: SocketAddr) -> (TcpStream, u8) {
-    let mut tcp = TcpStream::connect(door).unwrap();
+fn socks(entrance: SocketAddr, to: SocketAddr) -> (TcpStream, u8) {
+    let mut tcp = TcpStream::connect(entrance).unwrap();
     tcp.set_read_timeout(Some(PATIENCE)).unwrap();
     let SocketAddr::V4(v4) = to else { panic!("{to}") };
     let port = v4.port().to_be_bytes();
     tcp.write_all(&[&[5, 1, 0, 5, 1, 0, 1][..], &v4.ip().octets(), &port].concat()).unwrap();
-    let mut heard = [0; 12];
-    tcp.read_exact(&mut heard).unwrap();
-    (tcp, heard[3])
+    let mut response = [0; 12];
+    tcp.read_exact(&mut response).unwrap();
+    (tcp, response[3])
 }
 
 #[test]
-fn programs_come_in_and_what_is_not_allowed_is_refused() {
+fn programs_connect_and_other_destinations_are_refused() {
     let (scratch, server) = (Scratch::new("proxy"), echo());
     let rules = format!("--threads 2 --allow 127.0.0.1:{}", server.port());
-    let doors = format!("--paths 4 --socks 0 --forward 127.0.0.1:0={server} --law cubic");
-    let (far, near) = both(&scratch, &rules, &doors);
-    let (door, forward) = (near.door("SOCKS 5 at "), near.door(" at the proxy server"));
-    let (tcp, reply) = socks(door, server);
+    let entrances = format!("--paths 4 --socks 0 --forward 127.0.0.1:0={server} --law cubic");
+    let (proxy_server, proxy_client) = start_pair(&scratch, &rules, &entrances);
+    let (entrance, forward) = (proxy_client.entrance("SOCKS 5 at "), proxy_client.entrance(" at the proxy server"));
+    let (tcp, reply) = socks(entrance, server);
     assert_eq!(reply, 0);
-    says_back(tcp, &vec![7; 1_000_000]);
-    near.says(": opened 127.0.0.1:");
-    says_back(TcpStream::connect(forward).unwrap(), b"hello");
-    let (_, reply) = socks(door, "127.0.0.2:9".parse().unwrap());
+    assert_echoed(tcp, &vec![7; 1_000_000]);
+    proxy_client.says(": opened 127.0.0.1:");
+    assert_echoed(TcpStream::connect(forward).unwrap(), b"hello");
+    let (_, reply) = socks(entrance, "127.0.0.2:9".parse().unwrap());
     assert_eq!(reply, 2);
-    far.says("127.0.0.2:9 refused: the proxy server does not allow this destination");
-    let said = near.stopped(Signal::SIGINT);
-    assert!(said.contains("1.00 MB"), "{said}");
-    let said = far.stopped(Signal::SIGTERM);
-    assert!(said.contains("the proxy client is gone: the peer closed the connection"), "{said}");
+    proxy_server.says("127.0.0.2:9 refused: the proxy server does not allow this destination");
+    let stderr = proxy_client.stopped(Signal::SIGINT);
+    assert!(stderr.contains("1.00 MB"), "{stderr}");
+    let stderr = proxy_server.stopped(Signal::SIGTERM);
+    assert!(stderr.contains("the proxy client is gone: the peer closed the connection"), "{stderr}");
 }
 
 #[test]
-fn a_far_end_that_starts_again_with_its_ticket_is_found() {
+fn clients_reconnect_to_a_restarted_server() {
     let (scratch, server) = (Scratch::new("proxy-again"), echo());
     let rules = format!("--allow 127.0.0.1:{} --ticket kept", server.port());
-    let (far, near) = both(&scratch, &rules, "--socks 0");
-    let (door, ticket) = (near.door("SOCKS 5 at "), far.ticket.clone());
+    let (proxy_server, proxy_client) = start_pair(&scratch, &rules, "--socks 0");
+    let (entrance, ticket) = (proxy_client.entrance("SOCKS 5 at "), proxy_server.ticket.clone());
     assert_eq!(scratch.read("kept").trim(), ticket);
     assert_eq!(scratch.path("kept").metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    let (mut tcp, _) = socks(door, server);
+    let (mut tcp, _) = socks(entrance, server);
     let address = ticket.parse::<proto::ticket::Ticket>().unwrap().addresses[0];
-    far.stopped(Signal::SIGINT);
+    proxy_server.stopped(Signal::SIGINT);
     // Open connections are reset.
     assert_eq!(tcp.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
-    near.says("no connection to the proxy server: the peer closed the connection");
-    let far = ProxyProcess::far(&scratch, &format!("--listen {address} {rules}"));
-    assert_eq!(far.ticket, ticket);
-    near.says("connected to the proxy server");
-    says_back(socks(door, server).0, b"again");
-    far.stopped(Signal::SIGINT);
+    proxy_client.says("no connection to the proxy server: the peer closed the connection");
+    let proxy_server = ProxyProcess::server(&scratch, &format!("--listen {address} {rules}"));
+    assert_eq!(proxy_server.ticket, ticket);
+    proxy_client.says("connected to the proxy server");
+    assert_echoed(socks(entrance, server).0, b"again");
+    proxy_server.stopped(Signal::SIGINT);
     // Without the ticket it is another proxy server.
-    let mut near = near;
-    let far = ProxyProcess::far(&scratch, &format!("--listen {address}"));
-    far.says("warning: without --allow HOST:PORTS this end connects to nothing");
-    let (code, said) = near.ended();
-    assert!(code == 1 && said.contains("does not take this ticket") && said.contains("--ticket FILE"), "{said}");
+    let mut proxy_client = proxy_client;
+    let proxy_server = ProxyProcess::server(&scratch, &format!("--listen {address}"));
+    proxy_server.says("warning: without --allow HOST:PORTS this end connects to nothing");
+    let (code, stderr) = proxy_client.ended();
+    assert!(code == 1 && stderr.contains("does not take this ticket") && stderr.contains("--ticket FILE"), "{stderr}");
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_arguments_are_errors() {
     let scratch = Scratch::new("proxy-wrong");
     let ran = |line: &str| ProgramRun::new(line, &proxy(&scratch, line).finish());
     ran("client 127.0.0.1 --insecure").fails(2, &["--socks <ADDR>|--forward <ADDR=HOST:PORT>|--transparent <ADDR>"]);
@@ -188,9 +188,9 @@ fn what_is_wrong_is_named() {
     ran("server --listen 127.0.0.1:0 --ticket kept").fails(2, &["`kept`", "chmod 600"]);
     fs::set_permissions(&kept, fs::Permissions::from_mode(0o600)).unwrap();
     ran("server --listen 127.0.0.1:0 --ticket kept").fails(2, &["`kept`", "help: remove it"]);
-    let near = ProxyProcess::near(&scratch, "127.0.0.1:9 --insecure --socks 0.0.0.0:0");
-    near.says("warning: --socks 0.0.0.0:");
-    near.says("no connection to the proxy server: nothing answers at 127.0.0.1:9");
+    let proxy_client = ProxyProcess::client(&scratch, "127.0.0.1:9 --insecure --socks 0.0.0.0:0");
+    proxy_client.says("warning: --socks 0.0.0.0:");
+    proxy_client.says("no connection to the proxy server: nothing answers at 127.0.0.1:9");
 }
 
 fn is_installed(program: &str) -> bool {
@@ -214,9 +214,9 @@ fn free_port() -> u16 {
 
 /// Starts a program in the background, and waits until it listens on this port.
 fn listening(mut command: Command, port: u16) -> Process {
-    let mut beside = command.stdout(Stdio::null()).stderr(Stdio::null()).start();
-    wait_for(&mut beside, "the server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-    beside
+    let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).start();
+    wait_for(&mut process, "the server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    process
 }
 
 #[track_caller]
@@ -235,13 +235,13 @@ fn iperf3_runs_through_a_forward() {
     let mut server = Command::new("iperf3");
     server.args(["-s", "-p", &port.to_string()]);
     let _server = listening(server, port);
-    let doors = format!("--forward 0=127.0.0.1:{port}");
-    let (_far, near) = both(&scratch, &format!("--allow 127.0.0.1:{port}"), &doors);
-    let door = near.door(" at the proxy server").port().to_string();
-    near.says("connected to the proxy server");
+    let entrances = format!("--forward 0=127.0.0.1:{port}");
+    let (_far, proxy_client) = start_pair(&scratch, &format!("--allow 127.0.0.1:{port}"), &entrances);
+    let entrance = proxy_client.entrance(" at the proxy server").port().to_string();
+    proxy_client.says("connected to the proxy server");
     for options in [&["-t", "1", "-P", "2"][..], &["-n", "20M", "-R"]] {
         let mut client = Command::new("iperf3");
-        client.args(["-c", "127.0.0.1", "-p", &door, "-J"]).args(options);
+        client.args(["-c", "127.0.0.1", "-p", &entrance, "-J"]).args(options);
         // A server needs a moment to finish with the previous client, and meanwhile reports that it is busy, or hangs up.
         let mut attempts = 0;
         let json = loop {
@@ -279,9 +279,9 @@ fn rsync_copies_through_a_forward() {
     server.args(["--daemon", "--no-detach", "--address=127.0.0.1"]).arg(format!("--port={port}"));
     server.arg(format!("--config={}", config.display()));
     let _server = listening(server, port);
-    let doors = format!("--forward 0=127.0.0.1:{port}");
-    let (_far, near) = both(&scratch, &format!("--allow 127.0.0.1:{port}"), &doors);
-    let source = format!("rsync://127.0.0.1:{}/files/", near.door(" at the proxy server").port());
+    let entrances = format!("--forward 0=127.0.0.1:{port}");
+    let (_far, proxy_client) = start_pair(&scratch, &format!("--allow 127.0.0.1:{port}"), &entrances);
+    let source = format!("rsync://127.0.0.1:{}/files/", proxy_client.entrance(" at the proxy server").port());
     let copied = Command::new("rsync").args(["-rz", &source]).arg(scratch.path("to")).finish();
     succeeded(&copied);
     assert_eq!(scratch.files("to"), scratch.files("from"));
@@ -330,8 +330,8 @@ impl HostPair {
             ]);
         }
         for line in lines {
-            if let Err(why) = set_up(&line) {
-                skipped(test, &format!("hosts cannot be made here: {why}"));
+            if let Err(reason) = set_up(&line) {
+                skipped(test, &format!("hosts cannot be made here: {reason}"));
                 return None;
             }
         }
@@ -409,11 +409,11 @@ fn mpi_runs_through_redirected_connections() {
         command.arg("proxy").args(line.split(' ')).env("XDG_STATE_HOME", scratch.path("state"));
         ProxyProcess::start(command)
     };
-    let far = |at: usize| end(at, &format!("server --listen 10.77.0.{at} --insecure --allow 10.77.0.{at}:*"));
-    let near = |to: usize| end(3 - to, &format!("client 10.77.0.{to} --insecure --transparent 1081 -v"));
-    let (fars, nears) = ([1, 2].map(far), [2, 1].map(near));
-    for near in &nears {
-        near.says("connected to the proxy server");
+    let proxy_server = |at: usize| end(at, &format!("server --listen 10.77.0.{at} --insecure --allow 10.77.0.{at}:*"));
+    let proxy_client = |to: usize| end(3 - to, &format!("client 10.77.0.{to} --insecure --transparent 1081 -v"));
+    let (proxy_servers, proxy_clients) = ([1, 2].map(proxy_server), [2, 1].map(proxy_client));
+    for proxy_client in &proxy_clients {
+        proxy_client.says("connected to the proxy server");
     }
     let mut ring = hosts.on(1, "timeout");
     // MPICH's UCX hangs at its end in one of fifty runs, also without a proxy: only the ranks' output counts.
@@ -427,7 +427,7 @@ fn mpi_runs_through_redirected_connections() {
         .env("FI_PROVIDER", "tcp");
     let output = ring.stdin(Stdio::null()).finish();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "2 ranks, sum 3\n", "{output:?}");
-    let [near, _] = nears;
-    assert!(near.stopped(Signal::SIGINT).contains(": opened 10.77.0.2:"));
-    drop(fars);
+    let [proxy_client, _] = proxy_clients;
+    assert!(proxy_client.stopped(Signal::SIGINT).contains(": opened 10.77.0.2:"));
+    drop(proxy_servers);
 }

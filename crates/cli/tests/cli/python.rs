@@ -23,7 +23,7 @@ fn narrows(scratch: &Scratch, path: &str, line: &str) -> ProgramRun {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_python_parts_are_errors() {
     let scratch = Scratch::new("python-missing");
     let empty = scratch.path("empty").display().to_string();
     narrows(&scratch, &empty, "plot out/x --y fct.p99 -o a.pdf")
@@ -61,16 +61,16 @@ fn options_are_known_without_python() {
 }
 
 #[test]
-fn words_and_exit_codes_go_through() {
+fn arguments_and_exit_codes_pass_through() {
     let scratch = Scratch::new("python-words");
     let path = with_python(&scratch, "shift 3; for word in \"$@\"; do echo \"<$word>\"; done; echo wrong >&2; exit 3");
-    let done = narrows(&scratch, &path, "plot out/x --y p99(slowdown) --y=fct.max -o a.pdf");
-    assert_eq!(done.code, 3);
-    assert_eq!(done.out, "<plot>\n<out/x>\n<--y>\n<p99(slowdown)>\n<--y=fct.max>\n<-o>\n<a.pdf>\n");
-    assert_eq!(done.err, "wrong\n");
+    let ran = narrows(&scratch, &path, "plot out/x --y p99(slowdown) --y=fct.max -o a.pdf");
+    assert_eq!(ran.code, 3);
+    assert_eq!(ran.out, "<plot>\n<out/x>\n<--y>\n<p99(slowdown)>\n<--y=fct.max>\n<-o>\n<a.pdf>\n");
+    assert_eq!(ran.err, "wrong\n");
     let sweep = "sweep a.toml --ray local --vary port.buffer=1MB,2MB --seeds 3 --set topology.k=4 --out o --scheme uno --check-invariants";
-    let done = narrows(&scratch, &path, sweep);
-    let words: Vec<&str> = done.out.lines().map(|line| line.trim_matches(['<', '>'])).collect();
+    let ran = narrows(&scratch, &path, sweep);
+    let words: Vec<&str> = ran.out.lines().map(|line| line.trim_matches(['<', '>'])).collect();
     assert_eq!(
         words.join(" "),
         "sweep a.toml --scheme uno --vary port.buffer=1MB,2MB --seeds 3 --ray local --set topology.k=4 --out o --check-invariants"

@@ -71,7 +71,7 @@ fn as_json() {
 }
 
 #[test]
-fn recorded_and_worse() {
+fn verdicts_are_recorded_and_regressions_fail() {
     let scratch = Scratch::new("recorded");
     papers(&scratch);
     let file = "papers/tiny/fig8-one.toml";
@@ -142,14 +142,14 @@ fn recorded_and_worse() {
     scratch.narrows("reproduce tiny/fig8 --quiet").ok();
     scratch
         .narrows("reproduce tiny/fig8 --quiet --set port.buffer=8KiB --set stop=6us --out changed")
-        .says(&["regression: ", "tiny/fig8-one all-end: reproduced before, "]);
+        .reports(&["regression: ", "tiny/fig8-one all-end: reproduced before, "]);
     scratch.write(file, &after.replace("direction only", "reproduced"));
     let ran = scratch.narrows("reproduce tiny/fig8");
     assert_eq!(ran.code, 3, "{ran}");
     assert!(ran.out.contains("direction only (was reproduced)"), "{ran}");
-    let ran = ran.says(&["regression: tiny/fig8-one fast: reproduced before, direction only now"]);
+    let ran = ran.reports(&["regression: tiny/fig8-one fast: reproduced before, direction only now"]);
     assert_eq!(ran.err.matches("regression").count(), 1, "{ran}");
-    scratch.narrows("reproduce tiny/fig8 --json").says(&["regression: "]).json();
+    scratch.narrows("reproduce tiny/fig8 --json").reports(&["regression: "]).json();
     assert_eq!(scratch.narrows("reproduce tiny/fig8 --quiet").code, 3);
     // Recording accepts worse verdicts.
     scratch.narrows("reproduce tiny/fig8 --update-verdicts --quiet").ok();
@@ -157,16 +157,16 @@ fn recorded_and_worse() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_refused_before_anything_runs() {
+fn invalid_claims_fail_before_any_run() {
     let scratch = Scratch::new("refused");
     papers(&scratch);
     let good = scratch.read("papers/tiny/fig8-one.toml");
     let refused = |from: &str, to: &str, parts: &[&str]| {
         scratch.write("papers/tiny/fig8-one.toml", &good.replace(from, to));
         let before = scratch.tree();
-        let said = scratch.narrows("reproduce tiny/fig8").fails(2, parts).err;
+        let stderr = scratch.narrows("reproduce tiny/fig8").fails(2, parts).err;
         assert_eq!(scratch.tree(), before);
-        said
+        stderr
     };
     refused("\"dctcp.all.completed", "\"dtcp.all.completed", &["fig8-one.toml", "`all-end`", "run `dtcp`", "`dctcp`?"]);
     refused(
@@ -218,7 +218,7 @@ fn without_a_name_the_papers_are_listed() {
 
 /// A figure may be named by its file, from anywhere.
 #[test]
-fn a_file_stands_for_its_figure() {
+fn figures_are_selected_by_file() {
     let scratch = Scratch::new("by-file");
     papers(&scratch);
     scratch.write("papers/tiny/fig8-one-and-more.toml", ONE);
@@ -257,10 +257,10 @@ fn variants_have_all_seeds() {
     assert_eq!(seeds(&run("", "five"), "variant=small"), [1, 2, 3, 4, 5]);
     // A file's own seeds stay.
     file("[variants.seventh]\nset = { seed = 7 }\n");
-    let ran = run("--seeds 3", "seventh").says(&["has seeds of its own"]);
+    let ran = run("--seeds 3", "seventh").reports(&["has seeds of its own"]);
     assert_eq!((seeds(&ran, "variant=small"), seeds(&ran, "variant=seventh")), (vec![1], vec![7]));
     file("[grid]\nseed = [3, 4]\n");
-    let ran = run("--seeds 3", "grid").says(&["has seeds of its own"]);
+    let ran = run("--seeds 3", "grid").reports(&["has seeds of its own"]);
     assert_eq!((seeds(&ran, "dctcp,seed=4"), seeds(&ran, "variant=small")), (vec![4], vec![3]));
 }
 
@@ -270,8 +270,7 @@ fn finished_runs_are_kept() {
     let two = format!("{ONE}[grid]\n\"traffic.0.size\" = [\"4KiB\", \"8KiB\"]\n[scale.quick]\n");
     scratch.write("papers/tiny/fig1.toml", &two);
     let again = |with: &str| scratch.narrows(&format!("reproduce tiny --seeds 1 --threads 1 {with}")).ok();
-    let kept =
-        |said: &crate::support::ProgramRun| said.err.lines().find(|line| line.contains("kept")).map(str::to_owned);
+    let kept = |ran: &crate::support::ProgramRun| ran.err.lines().find(|line| line.contains("kept")).map(str::to_owned);
     let runs = "out/reproduce/quick/tiny/fig1/runs";
     let flows = || std::fs::read(scratch.path(&format!("{runs}/dctcp,traffic.0.size=8KiB/flows.parquet"))).unwrap();
     assert_eq!(kept(&again("")), None);
@@ -313,7 +312,7 @@ fn a_figure_with_seeds_of_its_own() {
     assert_eq!(scratch.files("out"), [""; 0]);
     // The claims are judged all the same, over these seeds and no others.
     with("[3, 4]");
-    let ran = scratch.narrows("reproduce tiny --seeds 7 --json").ok().says(&["--seeds"]);
+    let ran = scratch.narrows("reproduce tiny --seeds 7 --json").ok().reports(&["--seeds"]);
     let json = ran.json();
     let runs = json["figures"][0]["runs"].as_array().unwrap().iter();
     assert_eq!(runs.map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 4]);
@@ -334,7 +333,7 @@ fn a_figure_with_seeds_of_its_own() {
 }
 
 #[test]
-fn a_file_that_changed_meanwhile_gets_no_verdict() {
+fn changed_files_get_no_verdict() {
     let scratch = Scratch::new("changed-meanwhile");
     let file = "papers/tiny/fig8.toml";
     let sizes = "[grid]\n\"traffic.0.size\" = [\"4KiB\", \"32MiB\"]\n";
@@ -351,7 +350,7 @@ fn a_file_that_changed_meanwhile_gets_no_verdict() {
 
 /// A record that others extend while the runs go keeps their rows. One that they broke stays as it is.
 #[test]
-fn a_record_that_changed_meanwhile_keeps_its_rows() {
+fn concurrent_record_rows_are_kept() {
     let scratch = Scratch::new("record-meanwhile");
     let sizes = "[grid]\n\"traffic.0.size\" = [\"4KiB\", \"32MiB\"]\n";
     scratch.write("papers/tiny/fig8.toml", &format!("{}[scale.quick]\n{sizes}", ONE.trim_start()));
@@ -372,12 +371,12 @@ fn a_record_that_changed_meanwhile_keeps_its_rows() {
     let both = scratch.read(file);
     assert!(both.starts_with(&before) && both.contains("\nfig8,") && both.ends_with(row), "{both}");
     let broken = format!("{before}fig20,5\n");
-    let said = ["figures.csv:3: found 2 fields; expected 7", "help: "];
-    meanwhile(" --force", &broken).fails(2, &said);
+    let expected = ["figures.csv:3: found 2 fields; expected 7", "help: "];
+    meanwhile(" --force", &broken).fails(2, &expected);
     assert_eq!(scratch.read(file), broken);
-    scratch.narrows(line).fails(2, &said);
+    scratch.narrows(line).fails(2, &expected);
     scratch.write(file, &before);
-    scratch.narrows(&line.replace(" --quiet", "")).ok().says(&["10 of 10 runs finished before: kept"]);
+    scratch.narrows(&line.replace(" --quiet", "")).ok().reports(&["10 of 10 runs finished before: kept"]);
     assert!(scratch.read(file).contains("\nfig8,"));
 }
 
@@ -391,8 +390,8 @@ fn averages_over_seeds() {
     scratch.write("papers/tiny/fig1.toml", &scenario);
     scratch.write("one.toml", &scenario);
     let ran = scratch.narrows("reproduce tiny --results papers").ok();
-    for said in ["All flows", "All flows, small flows", "(deterministic)", "ends"] {
-        assert!(ran.out.contains(said), "{said}: {ran}");
+    for expected in ["All flows", "All flows, small flows", "(deterministic)", "ends"] {
+        assert!(ran.out.contains(expected), "{expected}: {ran}");
     }
     let rows = scratch.read("papers/tiny/results/quick/fig1.csv");
     assert!(rows.starts_with("table,point,scheme,metric,mean,half,unit,note\nAll flows,,"), "{rows}");
@@ -405,9 +404,9 @@ fn averages_over_seeds() {
     assert!(report.contains("section-averages") && report.contains("small flows"));
     // A mistake is found before anything runs.
     scratch.write("one.toml", &scenario.replace("it.all.fct.mean", "dctcp.all.fct.mean"));
-    let said = ["error: table `All flows`, column `mean`: expected a metric of flows", "one.toml:24:45", "^"];
-    scratch.narrows("run one.toml --out other").fails(2, &said);
-    scratch.narrows("check one.toml").fails(2, &said);
+    let expected = ["error: table `All flows`, column `mean`: expected a metric of flows", "one.toml:24:45", "^"];
+    scratch.narrows("run one.toml --out other").fails(2, &expected);
+    scratch.narrows("check one.toml").fails(2, &expected);
     scratch.write("one.toml", &scenario.replace("[[table]]\n", "[[table]]\nwithout = [\"smal\"]\n"));
     scratch.narrows("run one.toml --out other").fails(2, &["`All flows`", "`smal`", "`small`"]);
     assert!(!scratch.path("other").exists());

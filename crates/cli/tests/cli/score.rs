@@ -9,10 +9,10 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     let scratch = Scratch::new("score");
     scratch.write("s.toml", GRID);
     scratch.narrows("run s.toml --seeds 2 --out r").ok();
-    let told = scratch.narrows("score r --wide").ok();
+    let shown = scratch.narrows("score r --wide").ok();
     assert!(
-        ["95 % interval", "Over the best, traffic.0.load = 0.2"].iter().all(|part| told.out.contains(part)),
-        "{told}"
+        ["95 % interval", "Over the best, traffic.0.load = 0.2"].iter().all(|part| shown.out.contains(part)),
+        "{shown}"
     );
     let scored = scratch.narrows("score r --metric p50(all.slowdown) --save-baseline ref.toml --json").ok();
     let found: Value = serde_json::from_str(&scored.out).unwrap();
@@ -30,7 +30,7 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     scratch.write("ref.toml", &text.replacen("slowdown", "fct", 1));
     let edited = scratch.narrows("score r --baseline ref.toml").ok().err;
     assert!(edited.contains("`ref.toml`"), "{edited}");
-    assert!(again.err.is_empty() && told.err.contains("warning: `p99(small.slowdown)` is of "), "{told}");
+    assert!(again.err.is_empty() && shown.err.contains("warning: `p99(small.slowdown)` is of "), "{shown}");
     scratch.narrows("score r --save-baseline ref.toml").fails(2, &["`ref.toml`", "edited"]);
     scratch.narrows("score r --baseline s.toml").fails(2, &["`s.toml`", "--save-baseline FILE"]);
     scratch.narrows("score r --metric p9(all.slowdown)").fails(2, &["metric `p9(all.slowdown)`"]);
@@ -68,7 +68,7 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
 /// A size bin without flows has no cells, and the command reports that; where no bin has any, it names the option to
 /// use.
 #[test]
-fn what_is_not_scored_is_named() {
+fn unscored_bins_are_reported() {
     let scratch = Scratch::new("score-bins");
     let with = |bins: &str| scratch.write("s.toml", &GRID.replace("small = \"0..10KB\"\nlarge = \"10KB..\"\n", bins));
     with("most = \"..1TB\"\nhuge = \"1TB..\"\n");

@@ -33,9 +33,9 @@ impl Listener {
     fn interrupted(mut self) -> (i32, String) {
         let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT);
         let output = self.child.output();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(!said.contains("panicked"), "{said}");
-        (code(output.status), said)
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        (code(output.status), stderr)
     }
 }
 
@@ -46,8 +46,8 @@ const LISTENERS: [(&str, &str, &str); 3] = [
     ("proxy server --listen 127.0.0.1:0 --idle-timeout 2", "narrows proxy server", "narrows proxy client"),
 ];
 
-/// A caller's command line, and the right listener.
-const CALLERS: [(&str, &str); 3] = [
+/// A client's command line, and the right listener.
+const CLIENTS: [(&str, &str); 3] = [
     ("perf @ticket --bytes 1k --idle-timeout 2", "narrows perf --listen"),
     ("send file @ticket --idle-timeout 2", "narrows recv"),
     ("proxy client @ticket --socks 0 --idle-timeout 2", "narrows proxy server"),
@@ -56,29 +56,32 @@ const CALLERS: [(&str, &str); 3] = [
 /// Each of the six wrong pairs: both ends report the requested service and the one that is offered, nothing is sent,
 /// and the ticket stays good.
 #[test]
-fn the_wrong_command_is_refused_at_both_ends() {
-    for (listening, listener, caller) in LISTENERS {
+fn mismatched_commands_fail_at_both_ends() {
+    for (listening, listener, client) in LISTENERS {
         let scratch = Scratch::new("services");
         scratch.write("file", "contents");
         let running = Listener::of(&mut command(&scratch, listening));
         scratch.write("ticket", &running.ticket);
-        let wrong = CALLERS.iter().filter(|(_, right)| *right != listener);
+        let wrong = CLIENTS.iter().filter(|(_, right)| *right != listener);
         for (calling, right) in wrong.clone() {
             let ran = ProgramRun::new(calling, &command(&scratch, calling).finish());
-            let said = format!("is `{listener}`, not `{right}`: call it with `{caller}`");
-            ran.fails(1, &["error: the listener at 127.0.0.1:", &said]);
+            let expected = format!("is `{listener}`, not `{right}`: call it with `{client}`");
+            ran.fails(1, &["error: the listener at 127.0.0.1:", &expected]);
         }
-        // One caller may come in, and none has.
+        // One client is admitted, and none has connected.
         if listener == "narrows recv" {
-            ProgramRun::new("send", &command(&scratch, CALLERS[1].0).finish()).ok();
+            ProgramRun::new("send", &command(&scratch, CLIENTS[1].0).finish()).ok();
             assert_eq!(scratch.read("in/file"), "contents");
         } else {
             assert!(!scratch.path("in").exists());
         }
-        let (_, said) = running.interrupted();
+        let (_, stderr) = running.interrupted();
         for (_, right) in wrong {
             let words = format!("asks for `{right}`, and this is `{listener}`");
-            assert!(said.contains("refused a caller: it is `") && said.contains(&words), "no `{words}` in {said}");
+            assert!(
+                stderr.contains("refused a client: it is `") && stderr.contains(&words),
+                "no `{words}` in {stderr}"
+            );
         }
     }
 }
@@ -88,31 +91,31 @@ fn secrets(scratch: &Scratch, name: &str) -> BTreeSet<Vec<String>> {
     scratch.read(name).lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
 }
 
-/// Both ends write the same secrets, where the environment asks for them, and print a note.
+/// Both ends write the same secrets to the file named by SSLKEYLOGFILE, and print a note.
 #[test]
-fn secrets_are_written_where_the_environment_says() {
+fn tls_secrets_follow_sslkeylogfile() {
     for (at, (listening, ..)) in LISTENERS.iter().enumerate() {
         let scratch = Scratch::new("secrets");
         scratch.write("file", "contents");
         let running = Listener::of(command(&scratch, listening).env("SSLKEYLOGFILE", "listener.keys"));
         scratch.write("ticket", &running.ticket);
-        let warning = "warning: TLS secrets are written to `caller.keys`, as SSLKEYLOGFILE requests: anyone with them can decrypt all traffic";
-        let mut caller = command(&scratch, CALLERS[at].0);
-        caller.env("SSLKEYLOGFILE", "caller.keys");
-        if CALLERS[at].0.starts_with("proxy") {
-            let mut near = caller.stderr(Stdio::piped()).start();
-            assert_eq!(near.says(""), warning);
-            near.says("connected to the proxy server");
-            kill(Pid::from_raw(near.id() as i32), Signal::SIGINT).unwrap();
-            near.status();
+        let warning = "warning: TLS secrets are written to `client.keys`, as SSLKEYLOGFILE requests: anyone with them can decrypt all traffic";
+        let mut client = command(&scratch, CLIENTS[at].0);
+        client.env("SSLKEYLOGFILE", "client.keys");
+        if CLIENTS[at].0.starts_with("proxy") {
+            let mut client_process = client.stderr(Stdio::piped()).start();
+            assert_eq!(client_process.says(""), warning);
+            client_process.says("connected to the proxy server");
+            kill(Pid::from_raw(client_process.id() as i32), Signal::SIGINT).unwrap();
+            client_process.status();
         } else {
-            ProgramRun::new("caller", &caller.finish()).ok().says(&[warning]);
+            ProgramRun::new("client", &client.finish()).ok().reports(&[warning]);
         }
-        let (_, said) = running.interrupted();
-        assert!(said.contains("TLS") && said.contains("`listener.keys`"), "{said}");
-        let caller = secrets(&scratch, "caller.keys");
-        assert_eq!(caller, secrets(&scratch, "listener.keys"));
-        let labels: BTreeSet<&str> = caller.iter().map(|line| line[0].as_str()).collect();
+        let (_, stderr) = running.interrupted();
+        assert!(stderr.contains("TLS") && stderr.contains("`listener.keys`"), "{stderr}");
+        let client = secrets(&scratch, "client.keys");
+        assert_eq!(client, secrets(&scratch, "listener.keys"));
+        let labels: BTreeSet<&str> = client.iter().map(|line| line[0].as_str()).collect();
         let expected = [
             "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
             "CLIENT_TRAFFIC_SECRET_0",
@@ -122,11 +125,11 @@ fn secrets_are_written_where_the_environment_says() {
         ];
         assert_eq!(labels, expected.into());
         let is_hex = |text: &str, len| text.len() == len && text.chars().all(|it| it.is_ascii_hexdigit());
-        for line in &caller {
+        for line in &client {
             let [_, random, secret] = &line[..] else { panic!("{line:?}") };
             assert!(is_hex(random, 64) && (is_hex(secret, 64) || is_hex(secret, 96)), "{line:?}");
         }
-        let mode = scratch.path("caller.keys").metadata().unwrap().permissions().mode();
+        let mode = scratch.path("client.keys").metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 }
@@ -135,17 +138,17 @@ fn secrets_are_written_where_the_environment_says() {
 fn secrets_that_cannot_be_written_are_an_error() {
     let scratch = Scratch::new("secrets-nowhere");
     scratch.write("file", "contents");
-    for line in LISTENERS.iter().map(|it| it.0).chain(CALLERS.iter().map(|it| it.0)) {
+    for line in LISTENERS.iter().map(|it| it.0).chain(CLIENTS.iter().map(|it| it.0)) {
         let line = line.replace("@ticket", "127.0.0.1 --insecure");
-        for (path, why) in
+        for (path, reason) in
             [("none/keys", "No such file"), ("/dev/zero", "it is a character device; expected a regular file")]
         {
             let output = command(&scratch, &line).env("SSLKEYLOGFILE", path).finish();
-            let why = format!("error: SSLKEYLOGFILE: cannot write `{path}`: {why}");
-            ProgramRun::new(&line, &output).fails(2, &[&why, "help: name a file"]);
+            let reason = format!("error: SSLKEYLOGFILE: cannot write `{path}`: {reason}");
+            ProgramRun::new(&line, &output).fails(2, &[&reason, "help: name a file"]);
         }
     }
-    // A variable that is empty asks for nothing.
+    // An empty variable has no effect.
     let output = command(&scratch, "perf 127.0.0.1 --insecure --idle-timeout 1").env("SSLKEYLOGFILE", "").finish();
     let ran = ProgramRun::new("perf", &output).fails(1, &["nothing answers"]);
     assert!(!ran.err.contains("secrets"), "{ran}");
@@ -157,8 +160,8 @@ fn log(scratch: &Scratch, directory: &str, end: &str) -> Vec<serde_json::Value> 
     let mut named = files.iter().filter(|name| name.ends_with(&format!("-{end}.sqlog")));
     let (Some(name), None) = (named.next(), named.next()) else { panic!("{files:?}") };
     let text = scratch.read(&format!("{directory}/{name}"));
-    let whole = text.split('\u{1e}').filter(|piece| piece.ends_with('\n'));
-    whole.map(|piece| serde_json::from_str(piece).unwrap_or_else(|error| panic!("{error}: {piece}"))).collect()
+    let complete = text.split('\u{1e}').filter(|piece| piece.ends_with('\n'));
+    complete.map(|piece| serde_json::from_str(piece).unwrap_or_else(|error| panic!("{error}: {piece}"))).collect()
 }
 
 fn count(log: &[serde_json::Value], name: &str) -> usize {
@@ -170,7 +173,7 @@ fn packets(log: &[serde_json::Value], name: &str) -> BTreeSet<String> {
     log.iter().filter(|event| event["name"] == name).map(|event| event["data"]["header"].to_string()).collect()
 }
 
-/// All pairs of commands write logs at both ends, and only callers that were let in leave one at a listener.
+/// All pairs of commands write logs at both ends, and only clients that were admitted leave one at a listener.
 #[test]
 fn connections_are_logged_at_both_ends() {
     for (at, (listening, ..)) in LISTENERS.iter().enumerate() {
@@ -179,16 +182,16 @@ fn connections_are_logged_at_both_ends() {
         let running = Listener::of(&mut command(&scratch, &format!("{listening} --qlog logs/there")));
         scratch.write("ticket", &running.ticket);
         // A stranger that is not admitted.
-        let stranger = command(&scratch, CALLERS[(at + 1) % 3].0).finish();
+        let stranger = command(&scratch, CLIENTS[(at + 1) % 3].0).finish();
         assert_eq!(code(stranger.status), 1);
-        let mut caller = command(&scratch, &format!("{} --qlog logs/here", CALLERS[at].0));
-        if CALLERS[at].0.starts_with("proxy") {
-            let mut near = caller.stderr(Stdio::piped()).start();
-            near.says("connected to the proxy server");
-            kill(Pid::from_raw(near.id() as i32), Signal::SIGINT).unwrap();
-            near.status();
+        let mut client = command(&scratch, &format!("{} --qlog logs/here", CLIENTS[at].0));
+        if CLIENTS[at].0.starts_with("proxy") {
+            let mut client_process = client.stderr(Stdio::piped()).start();
+            client_process.says("connected to the proxy server");
+            kill(Pid::from_raw(client_process.id() as i32), Signal::SIGINT).unwrap();
+            client_process.status();
         } else {
-            ProgramRun::new("caller", &caller.finish()).ok();
+            ProgramRun::new("client", &client.finish()).ok();
         }
         running.interrupted();
         let (here, there) = (log(&scratch, "logs/here", "client"), log(&scratch, "logs/there", "server"));
@@ -209,28 +212,28 @@ fn connections_are_logged_at_both_ends() {
         }
         // Bytes received at one end equal bytes sent at the other.
         for (from, to) in [(&here, &there), (&there, &here)] {
-            let (left, came) = (packets(from, "transport:packet_sent"), packets(to, "transport:packet_received"));
-            let odd: Vec<_> = came.difference(&left).collect();
-            assert!(odd.is_empty() && came.len() > 3, "{listening}: {odd:?} came and did not leave");
+            let (sent, received) = (packets(from, "transport:packet_sent"), packets(to, "transport:packet_received"));
+            let odd: Vec<_> = received.difference(&sent).collect();
+            assert!(odd.is_empty() && received.len() > 3, "{listening}: {odd:?} were received but not sent");
         }
     }
 }
 
-/// The log of a process that was killed can be read up to its last whole record.
+/// The log of a process that was killed can be read up to its last complete record.
 #[test]
-fn a_killed_process_leaves_a_log() {
+fn killed_processes_leave_readable_logs() {
     let scratch = Scratch::new("qlog-killed");
     let mut running = Listener::of(&mut command(&scratch, "perf --listen 127.0.0.1:0 --idle-timeout 1 --qlog there"));
     scratch.write("ticket", &running.ticket);
-    let mut caller = command(&scratch, "perf @ticket --time 60 --idle-timeout 1 --qlog here");
-    let mut caller = caller.stdout(Stdio::null()).stderr(Stdio::null()).start();
+    let mut client = command(&scratch, "perf @ticket --time 60 --idle-timeout 1 --qlog here");
+    let mut client = client.stdout(Stdio::null()).stderr(Stdio::null()).start();
     for directory in ["here", "there"] {
-        wait_for(&mut caller, "a log is begun", || {
+        wait_for(&mut client, "a log is begun", || {
             scratch.path(directory).exists() && !scratch.files(directory).is_empty()
         });
     }
     std::thread::sleep(std::time::Duration::from_millis(300));
-    for child in [&mut caller, &mut running.child] {
+    for child in [&mut client, &mut running.child] {
         child.kill();
     }
     for (directory, end, data) in [("here", "client", "sent"), ("there", "server", "received")] {
@@ -241,10 +244,10 @@ fn a_killed_process_leaves_a_log() {
 }
 
 #[test]
-fn a_directory_for_logs_that_is_none_is_an_error() {
+fn invalid_log_directories_are_errors() {
     let scratch = Scratch::new("qlog-nowhere");
     scratch.write("file", "contents");
-    for line in LISTENERS.iter().map(|it| it.0).chain(CALLERS.iter().map(|it| it.0)) {
+    for line in LISTENERS.iter().map(|it| it.0).chain(CLIENTS.iter().map(|it| it.0)) {
         let line = format!("{} --qlog file", line.replace("@ticket", "127.0.0.1 --insecure"));
         let ran = ProgramRun::new(&line, &command(&scratch, &line).finish());
         ran.fails(2, &["--qlog", "`file`"]);

@@ -21,41 +21,41 @@ fn scratch(name: &str) -> Scratch {
 }
 
 #[test]
-fn the_least_buffer_is_found_and_runs_are_kept() {
+fn smallest_buffer_is_found_and_runs_are_kept() {
     let scratch = scratch("size-found");
-    let asked = "size s.toml --slo network.drops==0 --no-vary --seeds 1 --minimize port.buffer=4KB..256KB";
-    let found = scratch.narrows(asked).ok();
+    let command = "size s.toml --slo network.drops==0 --no-vary --seeds 1 --minimize port.buffer=4KB..256KB";
+    let found = scratch.narrows(command).ok();
     for part in
         ["Fixed", "network.drops==0", "next value below", "2 settings; 12 runs in all", "report: out/incast-size/"]
     {
         assert!(found.out.contains(part), "no {part}: {found}");
     }
-    let said = |asked: &str| -> Value { serde_json::from_str(&scratch.narrows(asked).ok().out).unwrap() };
-    let json = said(&format!("{asked} --json"));
+    let run_json = |command: &str| -> Value { serde_json::from_str(&scratch.narrows(command).ok().out).unwrap() };
+    let json = run_json(&format!("{command} --json"));
     let fixed = &json["schemes"][1];
     assert_eq!((&json["key"], &fixed["scheme"]), (&"port.buffer".into(), &"fixed".into()));
     assert_eq!((&fixed["least"]["holds"], &fixed["fails"]["holds"]), (&true.into(), &false.into()));
     assert_eq!(fixed["binds"], serde_json::json!(["network.drops==0"]));
     // Quantities are in base units in CSV.
-    let csv = scratch.narrows(&format!("{asked} --csv")).ok().out;
+    let csv = scratch.narrows(&format!("{command} --csv")).ok().out;
     let mut lines = csv.lines();
     assert!(lines.next().unwrap().starts_with("scheme,port.buffer_bytes,"), "{csv}");
     assert!(lines.all(|line| line.split(',').nth(1).unwrap().parse::<f64>().is_ok()), "{csv}");
     // Other objectives take the runs that are there.
     let marked = std::fs::metadata(scratch.path("out/incast-size/tried")).unwrap();
-    let more = scratch.narrows(&asked.replace("network.drops==0", "network.drops<=0")).ok();
+    let more = scratch.narrows(&command.replace("network.drops==0", "network.drops<=0")).ok();
     assert!(marked.is_dir() && more.err.is_empty(), "{more}");
 }
 
 #[test]
-fn settings_are_tried_beside_the_buffer() {
+fn settings_are_searched_with_the_buffer() {
     let scratch = scratch("size-settings");
-    let asked = "size s.toml --slo p99(slowdown)<=4 --scheme fixed --seeds 2 --steps-per-doubling 2 \
+    let command = "size s.toml --slo p99(slowdown)<=4 --scheme fixed --seeds 2 --steps-per-doubling 2 \
                  --vary schemes.fixed.params.fixed.window=12KB,3KB --json";
-    let json: Value = serde_json::from_str(&scratch.narrows(asked).ok().out).unwrap();
+    let json: Value = serde_json::from_str(&scratch.narrows(command).ok().out).unwrap();
     // An array in TOML is the same.
     let array = "--vary schemes.fixed.params.fixed.window=[\"12KB\",\"3KB\"]";
-    let again = asked.replace("--vary schemes.fixed.params.fixed.window=12KB,3KB", array);
+    let again = command.replace("--vary schemes.fixed.params.fixed.window=12KB,3KB", array);
     assert_eq!(json["schemes"], scratch.narrows(&again).ok().json()["schemes"]);
     let least = &json["schemes"][0]["least"];
     assert!(least["setting"]["schemes.fixed.params.fixed.window"].is_string(), "{json:#}");
@@ -63,10 +63,10 @@ fn settings_are_tried_beside_the_buffer() {
 }
 
 #[test]
-fn what_cannot_be_sized_is_said() {
+fn invalid_arguments_are_errors() {
     let scratch = scratch("size-wrong");
-    let fails = |rest: &str, said: &[&str]| {
-        scratch.narrows(&format!("size s.toml {rest}")).fails(2, said);
+    let fails = |rest: &str, expected: &[&str]| {
+        scratch.narrows(&format!("size s.toml {rest}")).fails(2, expected);
         assert!(scratch.files("out").is_empty());
     };
     fails("", &["--slo"]);
@@ -98,6 +98,6 @@ fn what_cannot_be_sized_is_said() {
     assert_eq!(json["schemes"].as_array().map(Vec::len), Some(1), "{json:#}");
     scratch.narrows("show s.toml").fails(2, &["`s.toml`"]);
     let never = "size s.toml --slo p99(slowdown)<=1.001 --no-vary --seeds 1 --scheme dctcp";
-    let never = scratch.narrows(never).says(&["port.buffer of 2KB..256KB"]);
+    let never = scratch.narrows(never).reports(&["port.buffer of 2KB..256KB"]);
     assert!(never.code == 1 && never.out.contains("none of 2KB..256KB") && never.out.contains("% over"), "{never}");
 }

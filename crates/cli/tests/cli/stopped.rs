@@ -36,7 +36,7 @@ fn partials(scratch: &Scratch) -> Vec<String> {
 }
 
 #[test]
-fn an_interrupt_leaves_finished_runs_whole() {
+fn interrupt_keeps_finished_runs() {
     let scratch = Scratch::new("interrupt");
     scratch.write("endless.toml", &grid_of(ENDLESS));
     // Two threads are two runs at a time: then the endless one may come first.
@@ -50,17 +50,17 @@ fn an_interrupt_leaves_finished_runs_whole() {
         first_is_finished(&scratch, &mut child);
         signal(&child, Signal::SIGINT);
         let kept = "interrupted: 1 of 2 runs were finished and are kept; the same command goes on from there";
-        let said = end(child, &line).fails(130, &[kept]);
-        assert_eq!(said.err.lines().count(), 1, "{said}");
+        let printed = end(child, &line).fails(130, &[kept]);
+        assert_eq!(printed.err.lines().count(), 1, "{printed}");
         assert_eq!(partials(&scratch), [""; 0]);
         assert!(!scratch.path("out/manifest.json").exists() && !scratch.path("out/.narrows.lock").exists());
         let lacks = "`out` is unfinished: 1 of 2 runs; missing: dctcp,traffic.0.size=9TiB; `narrows run endless.toml --out out` goes on with it";
-        let report = scratch.narrows("report out").ok().says(&[lacks]);
+        let report = scratch.narrows("report out").ok().reports(&[lacks]);
         assert!(report.out.contains("wrote out/.next/report.html"), "{report}");
         assert!(scratch.read("out/.next/report.html").contains("is unfinished: 1 of 2 runs"));
-        scratch.narrows("report out --out page.html").ok().says(&[lacks]);
-        scratch.narrows("explain out").ok().says(&[lacks]);
-        scratch.narrows("score out --metric p50(all.slowdown)").ok().says(&[lacks]);
+        scratch.narrows("report out --out page.html").ok().reports(&[lacks]);
+        scratch.narrows("explain out").ok().reports(&[lacks]);
+        scratch.narrows("score out --metric p50(all.slowdown)").ok().reports(&[lacks]);
         for line in ["score out", "score out --baseline out"] {
             let line = format!("{line} --metric p50(all.slowdown) --save-baseline ref.toml");
             scratch.narrows(&line).fails(2, &["not whole", "1 of 2 runs"]);
@@ -68,14 +68,14 @@ fn an_interrupt_leaves_finished_runs_whole() {
         assert!(!scratch.path("ref.toml").exists());
         let compared = scratch.narrows("compare out out");
         assert_eq!(compared.code, 3, "{compared}");
-        compared.says(&["regression: `out` has 1 of 2 runs; missing: dctcp,traffic.0.size=9TiB"]);
+        compared.reports(&["regression: `out` has 1 of 2 runs; missing: dctcp,traffic.0.size=9TiB"]);
         scratch.narrows(&format!("compare {FIRST} {FIRST}")).ok();
     }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_interrupted_reproduction_goes_on() {
+fn interrupted_reproduction_resumes() {
     let scratch = Scratch::new("interrupt");
     scratch.write("papers/tiny/fig1.toml", &format!("{}[scale.quick]\n", grid_of(ENDLESS)));
     let line = "reproduce tiny --seeds 1 --threads 1 --out out";
@@ -83,18 +83,19 @@ fn an_interrupted_reproduction_goes_on() {
         let mut child = start(&scratch, line);
         let first = scratch.path("out/tiny/fig1").join(FIRST.trim_start_matches("out/")).join("manifest.json");
         let id = child.id();
-        wait_for(&mut child, "it catches SIGINT and the first run is whole", || listens(id) && first.exists());
+        wait_for(&mut child, "it catches SIGINT and the first run is whole", || catches_sigint(id) && first.exists());
         signal(&child, Signal::SIGINT);
-        let said = end(child, line).fails(130, &["1 of 2 runs were finished and are kept; the same command goes on"]);
+        let printed =
+            end(child, line).fails(130, &["1 of 2 runs were finished and are kept; the same command goes on"]);
         // The second command may be stopped before it reports the finished runs that it found.
-        assert!(kept || !said.err.contains("finished before: kept"), "{said}");
+        assert!(kept || !printed.err.contains("finished before: kept"), "{printed}");
         assert_eq!(partials(&scratch), [""; 0]);
     }
 }
 
 /// Returns whether the program catches SIGINT by now.
 #[cfg(target_os = "linux")]
-fn listens(process: u32) -> bool {
+fn catches_sigint(process: u32) -> bool {
     let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else { return false };
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
     u64::from_str_radix(caught.trim(), 16).unwrap() >> (Signal::SIGINT as i32 - 1) & 1 == 1
@@ -110,7 +111,7 @@ fn an_interrupt_of_the_only_run_leaves_nothing() {
     for line in ["run alone.toml --out out", "run alone.toml --out out --json", "run grid.toml --out out --threads 1"] {
         let mut child = start(&scratch, line);
         let id = child.id();
-        wait_for(&mut child, "it catches SIGINT", || listens(id));
+        wait_for(&mut child, "it catches SIGINT", || catches_sigint(id));
         signal(&child, Signal::SIGINT);
         end(child, line).fails(130, &["interrupted: no run was finished"]);
         assert_eq!(scratch.tree(), before);
@@ -118,7 +119,7 @@ fn an_interrupt_of_the_only_run_leaves_nothing() {
 }
 
 #[test]
-fn a_killed_grid_leaves_finished_runs_and_goes_on() {
+fn killed_grid_resumes_from_finished_runs() {
     let scratch = Scratch::new("kill");
     scratch.write("endless.toml", &grid_of(ENDLESS));
     for again in ["run tiny.toml --out out", "run alone.toml --out out"] {
@@ -130,16 +131,16 @@ fn a_killed_grid_leaves_finished_runs_and_goes_on() {
         signal(&child, Signal::SIGKILL);
         assert_eq!(code(child.status()), 128 + Signal::SIGKILL as i32);
         scratch.narrows(&format!("compare {FIRST} {FIRST}")).ok();
-        scratch.narrows("report out").ok().says(&["is unfinished: 1 of 2 runs"]);
+        scratch.narrows("report out").ok().reports(&["is unfinished: 1 of 2 runs"]);
         // Leftovers of a writer that is killed while it writes.
         scratch.write("out/.next/runs/.partial-1-dctcp,traffic.0.size=9TiB/flows.parquet", "half");
         scratch.write("out/.next/plan.json.partial-1", "half");
 
         let ran = scratch.narrows(again).ok();
         let dead = format!("`out` was held by process {holder} on ");
-        let ran = ran.says(&[&dead, ": narrows run endless.toml --out out, which has ended: taken over"]);
+        let ran = ran.reports(&[&dead, ": narrows run endless.toml --out out, which has ended: taken over"]);
         // The run of 4 KiB is the same in all three.
-        ran.says(&["1 of ", "--force"]);
+        ran.reports(&["1 of ", "--force"]);
         assert_eq!(partials(&scratch), [""; 0]);
         assert!(!scratch.path("out/.next").exists());
         scratch.narrows("report out").ok();
@@ -157,13 +158,13 @@ fn a_directory_has_one_writer() {
         wait_for(&mut child, "the directory is locked", || {
             scratch.path("out/.narrows.lock").metadata().is_ok_and(|lock| lock.len() > 0)
         });
-        // The ledger's journal comes and goes.
-        let lasts = |name: &String| !name.contains(".partial") && !name.ends_with("-journal");
-        let before: Vec<String> = scratch.files("out").into_iter().filter(lasts).collect();
+        // The ledger's journal is created and removed during a run.
+        let is_permanent = |name: &String| !name.contains(".partial") && !name.ends_with("-journal");
+        let before: Vec<String> = scratch.files("out").into_iter().filter(is_permanent).collect();
         let holder = format!("out` is in use by process {} on ", child.id());
-        let told =
+        let refused =
             scratch.narrows(line).fails(2, &[&holder, ": narrows r", "help: wait until it ends, or name another"]);
-        assert!(told.err.starts_with("error: `"), "{told}");
+        assert!(refused.err.starts_with("error: `"), "{refused}");
         assert!(before.iter().all(|name| scratch.files("out").contains(name)));
         child.kill();
         fs::remove_dir_all(scratch.path("out")).unwrap();
@@ -171,14 +172,14 @@ fn a_directory_has_one_writer() {
 }
 
 #[test]
-fn a_changed_file_runs_what_changed() {
+fn changed_files_rerun_only_changed_runs() {
     let scratch = Scratch::new("changed");
     let grid = grid_of("\"4KiB\", \"8KiB\"");
     scratch.write("grid.toml", &grid);
     let kept = |line: &str| {
         let ran = scratch.narrows(&format!("run grid.toml --out out {line}")).ok();
-        let said = ran.err.lines().find(|line| line.contains("finished before"));
-        said.map(|said| said.split(" finished").next().unwrap().to_owned())
+        let printed = ran.err.lines().find(|line| line.contains("finished before"));
+        printed.map(|printed| printed.split(" finished").next().unwrap().to_owned())
     };
     assert_eq!(kept(""), None);
     assert_eq!(kept("").as_deref(), Some("2 of 2 runs"));
@@ -193,7 +194,7 @@ fn a_changed_file_runs_what_changed() {
 }
 
 #[test]
-fn what_a_person_put_there_stops_the_run_and_stays() {
+fn user_files_in_results_are_refused_and_kept() {
     let scratch = Scratch::new("thesis");
     let grid = grid_of("\"4KiB\", \"8KiB\"");
     scratch.write("grid.toml", &grid);
@@ -204,10 +205,10 @@ fn what_a_person_put_there_stops_the_run_and_stays() {
     for line in
         ["run grid.toml --out out", "run grid.toml --out out --force", "demo --out out", "run grid.toml --out ."]
     {
-        let said = scratch.narrows(line).fails(2, &["--out"]);
+        let printed = scratch.narrows(line).fails(2, &["--out"]);
         assert!(
-            !line.ends_with(" out") || said.err.contains("`runs/dctcp,traffic.0.size=4KiB/notes.txt`, `thesis`"),
-            "{said}"
+            !line.ends_with(" out") || printed.err.contains("`runs/dctcp,traffic.0.size=4KiB/notes.txt`, `thesis`"),
+            "{printed}"
         );
         assert_eq!(scratch.tree(), before);
     }
@@ -252,7 +253,7 @@ fn results_are_replaced_as_a_whole() {
     assert_eq!(scratch.files("out"), other);
 }
 
-/// A link to a directory stays a link, whatever is run.
+/// A link to a directory stays a link under every command.
 #[test]
 fn a_link_to_results_is_followed() {
     let scratch = Scratch::new("link");

@@ -18,7 +18,7 @@ struct Sources {
     /// Names that the root exports from its modules.
     exported: BTreeMap<String, ModulePath>,
     /// Modules for tests alone.
-    of_tests: BTreeSet<ModulePath>,
+    test_only: BTreeSet<ModulePath>,
 }
 
 fn root() -> PathBuf {
@@ -83,12 +83,12 @@ impl Sources {
                 }
             }
         }
-        let mut sources = Self { files, exported: BTreeMap::new(), of_tests: BTreeSet::new() };
+        let mut sources = Self { files, exported: BTreeMap::new(), test_only: BTreeSet::new() };
         for (module, path) in sources.files.clone() {
             let mut found = FileNames::default();
             found.read(tokens(&path));
             for child in found.test_modules {
-                sources.of_tests.insert(module.iter().cloned().chain([child]).collect());
+                sources.test_only.insert(module.iter().cloned().chain([child]).collect());
             }
             if module.is_empty() {
                 for mut path in found.paths {
@@ -105,8 +105,8 @@ impl Sources {
         sources
     }
 
-    fn is_of_tests(&self, module: &[String]) -> bool {
-        (1..=module.len()).any(|end| self.of_tests.contains(&module[..end]))
+    fn is_test_only(&self, module: &[String]) -> bool {
+        (1..=module.len()).any(|end| self.test_only.contains(&module[..end]))
     }
 
     /// The module that a path leads to, named in this module.
@@ -138,7 +138,7 @@ impl Sources {
 
     /// Returns the other modules that each module names, without modules of tests.
     fn uses(&self) -> BTreeMap<ModulePath, BTreeSet<ModulePath>> {
-        let modules = self.files.iter().filter(|(module, _)| !self.is_of_tests(module));
+        let modules = self.files.iter().filter(|(module, _)| !self.is_test_only(module));
         let named = |(module, path): (&ModulePath, &PathBuf)| {
             let mut found = FileNames::default();
             found.read(tokens(path));
@@ -193,11 +193,11 @@ impl FileNames {
         while let Some(token) = tokens.next() {
             match token {
                 TokenTree::Punct(sign) if sign.as_char() == '#' => {
-                    let of_tests = |token: &TokenTree| {
+                    let test_only = |token: &TokenTree| {
                         let text = token.to_string().replace(' ', "");
                         text.starts_with("[cfg(") && text.contains("test") && !text.contains("not(test)")
                     };
-                    if tokens.peek().is_some_and(of_tests) {
+                    if tokens.peek().is_some_and(test_only) {
                         tokens.next();
                         self.skip_item(&mut tokens);
                     }
@@ -279,29 +279,29 @@ impl FileNames {
 
 /// Every module stands in the list of its crate, and uses only modules that stand before it there.
 #[test]
-fn modules_use_only_what_stands_before_them() {
+fn modules_use_only_earlier_modules() {
     let stated: BTreeMap<String, Vec<String>> =
         table("| crate | its modules, each of which uses only those before it |")
             .into_iter()
             .map(|[name, modules]| (quoted(&name)[0].clone(), quoted(&modules)))
             .collect();
-    let mut wrong = Vec::new();
+    let mut violations = Vec::new();
     for name in crates() {
         let stated = stated.get(&name).cloned().unwrap_or_default();
         let graph = Sources::among(&Sources::of(&name).uses(), &[]);
-        let there: BTreeSet<&String> = graph.keys().collect();
-        if there != stated.iter().collect() {
-            wrong.push(format!("{name}: its modules are {}", order(&graph).join(", ")));
+        let listed: BTreeSet<&String> = graph.keys().collect();
+        if listed != stated.iter().collect() {
+            violations.push(format!("{name}: its modules are {}", order(&graph).join(", ")));
             continue;
         }
-        let place = |module: &String| stated.iter().position(|other| other == module);
+        let index = |module: &String| stated.iter().position(|other| other == module);
         for (module, used) in &graph {
-            for other in used.iter().filter(|other| place(other) > place(module)) {
-                wrong.push(format!("{name}: `{module}` uses `{other}`, which stands behind it"));
+            for other in used.iter().filter(|other| index(other) > index(module)) {
+                violations.push(format!("{name}: `{module}` uses `{other}`, which stands behind it"));
             }
         }
     }
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(violations.is_empty(), "\n{}", violations.join("\n"));
 }
 
 /// Modules, each after those that it uses, as far as they go in no circles.
@@ -320,17 +320,17 @@ fn order(graph: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
 
 /// Inside of a module, too, its parts do not use each other in circles.
 #[test]
-fn parts_of_modules_go_in_no_circles() {
-    let mut wrong = Vec::new();
+fn submodules_have_no_cycles() {
+    let mut violations = Vec::new();
     for name in crates() {
         let uses = Sources::of(&name).uses();
         for parent in uses.keys() {
             for part in order(&Sources::among(&uses, parent)).iter().filter(|part| part.ends_with(')')) {
-                wrong.push(format!("{name}::{}: {part}", parent.join("::")));
+                violations.push(format!("{name}::{}: {part}", parent.join("::")));
             }
         }
     }
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(violations.is_empty(), "\n{}", violations.join("\n"));
 }
 
 /// Returns the name of the folder that a crate's folder lies in.
@@ -340,7 +340,7 @@ fn group(folder: &Path) -> String {
 
 /// Crates, those for tests and builds left out, use crates of their own group and of those that it may use.
 #[test]
-fn groups_use_what_is_stated() {
+fn group_dependencies_match_architecture() {
     let stated: BTreeMap<String, Vec<String>> = table("| group | uses groups |")
         .into_iter()
         .map(|[name, used]| (quoted(&name)[0].clone(), quoted(&used)))
@@ -364,11 +364,11 @@ fn groups_use_what_is_stated() {
 }
 
 #[test]
-fn crates_use_what_is_stated() {
+fn crate_dependencies_match_architecture() {
     let stated = table("| crate | uses |");
     let names: Vec<String> = stated.iter().map(|[name, _]| quoted(name)[0].clone()).collect();
     assert_eq!(names.iter().collect::<BTreeSet<_>>(), crates().iter().collect());
-    for (place, [name, used]) in stated.iter().enumerate() {
+    for (index, [name, used]) in stated.iter().enumerate() {
         let manifest = folders()[&quoted(name)[0]].join("Cargo.toml");
         let text = fs::read_to_string(&manifest).unwrap();
         let mut counts = false;
@@ -384,7 +384,7 @@ fn crates_use_what_is_stated() {
             .filter(|used| names.contains(used))
             .collect();
         assert_eq!(uses, quoted(used).into_iter().collect(), "{name}");
-        assert!(uses.iter().all(|used| names[..place].contains(used)), "{name} uses what stands behind it");
+        assert!(uses.iter().all(|used| names[..index].contains(used)), "{name} uses what stands behind it");
     }
 }
 

@@ -145,11 +145,11 @@ impl ProgramRun {
     pub(crate) fn fails(self, code: i32, parts: &[&str]) -> Self {
         assert_eq!(self.code, code, "{self}");
         assert_eq!(self.out, "", "{self}");
-        self.says(parts)
+        self.reports(parts)
     }
 
     #[track_caller]
-    pub(crate) fn says(self, parts: &[&str]) -> Self {
+    pub(crate) fn reports(self, parts: &[&str]) -> Self {
         for part in parts {
             assert!(self.err.contains(part), "no `{part}` in {self}");
         }
@@ -254,12 +254,12 @@ flows = 8
 
 /// Waits for an expected event while the program runs, and fails at once if the program ends instead.
 #[track_caller]
-pub(crate) fn wait_for(process: &mut Process, what: &str, mut happened: impl FnMut() -> bool) {
-    eventually(PATIENCE, what, || {
+pub(crate) fn wait_for(process: &mut Process, event: &str, mut condition: impl FnMut() -> bool) {
+    eventually(PATIENCE, event, || {
         // Checked in this order: events before the program's end count.
         let status = process.try_status();
-        let has_happened = happened();
-        assert!(has_happened || status.is_none(), "the program ended with {status:?} before this: {what}");
+        let has_happened = condition();
+        assert!(has_happened || status.is_none(), "the program ended with {status:?} before this: {event}");
         has_happened
     });
 }

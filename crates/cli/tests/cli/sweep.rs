@@ -44,7 +44,7 @@ fn points_come_from_the_file_and_the_command_line() {
 }
 
 #[test]
-fn a_sweep_and_a_run_are_the_same_and_the_second_call_does_what_is_missing() {
+fn sweep_equals_run_and_resumes() {
     let scratch = scratch("sweep-same");
     scratch.narrows("run s.toml --out run --quiet").ok();
     scratch.narrows("sweep s.toml --out sweep --quiet").ok();
@@ -53,13 +53,13 @@ fn a_sweep_and_a_run_are_the_same_and_the_second_call_does_what_is_missing() {
     let lost = ["`sweep` has finished runs that this command leaves out", "--force"];
     scratch.narrows("sweep s.toml --out sweep --seeds 2").fails(2, &lost);
     scratch.narrows("sweep s.toml --out seeds --seeds 2").ok();
-    scratch.narrows("sweep s.toml --out seeds --seeds 4").ok().says(&["12 of 24 runs"]);
+    scratch.narrows("sweep s.toml --out seeds --seeds 4").ok().reports(&["12 of 24 runs"]);
     scratch.narrows("sweep s.toml --out seeds --seeds 2").fails(2, &["that this command leaves out"]);
     scratch.narrows("sweep s.toml --out seeds --seeds 4 --shard 1/2").fails(2, &["that this command leaves out"]);
 }
 
 #[test]
-fn shards_put_together_are_the_whole() {
+fn merged_shards_equal_the_whole_sweep() {
     let scratch = scratch("sweep-shards");
     scratch.narrows("sweep s.toml --seeds 2 --out whole --quiet").ok();
     for shard in 1..=5 {
@@ -81,7 +81,7 @@ fn shards_put_together_are_the_whole() {
 }
 
 #[test]
-fn the_ledger_knows_what_was_done_and_costs_nothing_where_it_is_lost() {
+fn ledger_records_runs_and_is_rebuilt_when_damaged() {
     let scratch = scratch("sweep-ledger");
     scratch.narrows("sweep status out/sweep").fails(2, &["has no ledger"]);
     scratch.narrows("sweep s.toml --quiet").ok();
@@ -96,15 +96,15 @@ fn the_ledger_knows_what_was_done_and_costs_nothing_where_it_is_lost() {
     bytes[100..].fill(0xff);
     std::fs::write(scratch.path("out/sweep/ledger.sqlite"), bytes).unwrap();
     scratch.narrows("sweep status out/sweep").fails(2, &["cannot read", "ledger.sqlite"]);
-    scratch.narrows("sweep s.toml").ok().says(&["ledger.sqlite", "6 of 6 runs"]);
+    scratch.narrows("sweep s.toml").ok().reports(&["ledger.sqlite", "6 of 6 runs"]);
     assert!(scratch.narrows("sweep status out/sweep").ok().out.starts_with("6 runs: 6 finished"));
     assert!(scratch.comparable("out/sweep") == before);
     // The same holds for one that a power failure filled with zeros, and a journal without a ledger does no harm.
     std::fs::write(scratch.path("out/sweep/ledger.sqlite"), [0; 8192]).unwrap();
-    scratch.narrows("sweep s.toml").ok().says(&["6 of 6 runs"]);
+    scratch.narrows("sweep s.toml").ok().reports(&["6 of 6 runs"]);
     std::fs::remove_file(scratch.path("out/sweep/ledger.sqlite")).unwrap();
     std::fs::write(scratch.path("out/sweep/ledger.sqlite-journal"), "x").unwrap();
-    scratch.narrows("sweep s.toml").ok().says(&["6 of 6 runs"]);
+    scratch.narrows("sweep s.toml").ok().reports(&["6 of 6 runs"]);
     assert!(scratch.narrows("sweep status out/sweep").ok().out.starts_with("6 runs: 6 finished"));
     // A file of that name that is not a ledger stops a sweep and stays.
     scratch.write("mine/ledger.sqlite", "mine");
@@ -130,7 +130,7 @@ fn all_tables_have_the_keys_of_the_points() {
     assert_eq!(first, ["scheme", "port.buffer_bytes", "seed"]);
     let variant = format!("{SWEEP}\n[variants.far]\nset = {{ stop = \"6ms\" }}\n");
     scratch.write("s.toml", &variant);
-    scratch.narrows("sweep s.toml").ok().says(&["6 of 8 runs finished before: kept"]);
+    scratch.narrows("sweep s.toml").ok().reports(&["6 of 8 runs finished before: kept"]);
     let (second, changed) = names(folder);
     assert_eq!(second, ["scheme", "port.buffer_bytes", "variant", "seed"]);
     assert_ne!(files, changed);
@@ -146,7 +146,7 @@ fn all_tables_have_the_keys_of_the_points() {
 
 /// A run is identified by the contents of its file and of the files that it extends.
 #[test]
-fn a_change_of_an_extended_file_makes_its_runs_again() {
+fn changed_base_files_invalidate_runs() {
     let scratch = Scratch::new("extends");
     scratch.write("base.toml", GRID);
     let own = "extends = \"base.toml\"\nwithout = [\"grid\", \"schemes.cubic\"]\nname = \"own\"\n";

@@ -1,4 +1,4 @@
-//! Loops of tests end. A loop that waits for something that never happens would hang the whole of `make test` without a word.
+//! Loops in tests are bounded. A loop that waits for an event that never occurs would block `make test` without a message.
 //!
 //! Looked at are shell scripts (`*.sh`, programs under `tests/` and `.ci/`, the Makefile), shell text in string literals of
 //! the `tests` folders of crates, Python tests, and the Rust in the former. A shell loop (`while` or `until`) is bounded if
@@ -21,9 +21,9 @@ use crate::support::{repository, sources};
 
 /// A word of shell text.
 struct ShellWord {
-    place: Range<usize>,
+    span: Range<usize>,
     /// Set if a command may begin here, so that a keyword is one.
-    begins: bool,
+    is_command_start: bool,
 }
 
 /// Keywords of the shell behind which a command begins.
@@ -32,19 +32,19 @@ const OPENERS: [&str; 9] = ["do", "then", "else", "elif", "if", "while", "until"
 /// Cuts shell text into words. The escape `\n` of a string literal ends a command, too.
 fn words(text: &str) -> Vec<ShellWord> {
     let mut words: Vec<ShellWord> = Vec::new();
-    let (mut begins, mut at) = (true, 0);
+    let (mut is_command_start, mut at) = (true, 0);
     let bytes = text.as_bytes();
     let is_end = |byte: u8| byte.is_ascii_whitespace() || b";&|()\"'`\\".contains(&byte);
     while at < bytes.len() {
         let start = at;
         if !is_end(bytes[at]) {
             at += bytes[at..].iter().take_while(|&&byte| !is_end(byte)).count();
-            words.push(ShellWord { place: start..at, begins });
-            begins = OPENERS.contains(&&text[start..at]);
+            words.push(ShellWord { span: start..at, is_command_start });
+            is_command_start = OPENERS.contains(&&text[start..at]);
             continue;
         }
         let escaped = if bytes[at] == b'\\' { bytes.get(at + 1).copied() } else { None };
-        begins |= match escaped {
+        is_command_start |= match escaped {
             Some(byte) => byte == b'n' || byte == b'"',
             None => !matches!(bytes[at], b' ' | b'\t' | b'\\'),
         };
@@ -56,7 +56,7 @@ fn words(text: &str) -> Vec<ShellWord> {
 /// Finds the lines, counted from 1, at which shell loops without a bound begin.
 fn endless_in_shell(text: &str) -> Vec<usize> {
     let words = words(text);
-    let is = |word: &ShellWord, keyword: &str| word.begins && &text[word.place.clone()] == keyword;
+    let is = |word: &ShellWord, keyword: &str| word.is_command_start && &text[word.span.clone()] == keyword;
     let mut found = Vec::new();
     for (at, first) in words.iter().enumerate() {
         if !is(first, "while") && !is(first, "until") {
@@ -65,7 +65,7 @@ fn endless_in_shell(text: &str) -> Vec<usize> {
         let rest = &words[at + 1..];
         // `{` and `:` begin the body of a loop of Rust and of Python.
         let ends = |word: &ShellWord| {
-            let word = &text[word.place.clone()];
+            let word = &text[word.span.clone()];
             word.len() > 1 && (word.ends_with('{') || word.ends_with(':')) || word == "{"
         };
         let Some(body) = rest.iter().position(|word| is(word, "do") || is(word, "done") || ends(word)) else {
@@ -80,10 +80,10 @@ fn endless_in_shell(text: &str) -> Vec<usize> {
             depth == 0
         });
         let Some(last) = last else { continue };
-        let before = text[..first.place.start].rsplit('\n').next().unwrap_or_default();
-        let condition: Vec<&str> = rest[..body].iter().map(|word| &text[word.place.clone()]).collect();
-        if !is_bounded(before, &condition, &text[first.place.start..last.place.end]) {
-            found.push(line_of(text, first.place.start));
+        let before = text[..first.span.start].rsplit('\n').next().unwrap_or_default();
+        let condition: Vec<&str> = rest[..body].iter().map(|word| &text[word.span.clone()]).collect();
+        if !is_bounded(before, &condition, &text[first.span.start..last.span.end]) {
+            found.push(line_of(text, first.span.start));
         }
     }
     found
@@ -93,25 +93,25 @@ fn line_of(text: &str, at: usize) -> usize {
     1 + text[..at].matches('\n').count()
 }
 
-/// Returns true if a shell loop ends, whatever happens. `before` is the text before it on its line.
-fn is_bounded(before: &str, condition: &[&str], whole: &str) -> bool {
+/// Returns true if a shell loop always ends. `before` is the text before it on its line.
+fn is_bounded(before: &str, condition: &[&str], loop_text: &str) -> bool {
     let reads = condition.iter().find(|word| !word.ends_with('=')).is_some_and(|word| *word == "read");
-    let shifts = words(whole).iter().any(|word| word.begins && &whole[word.place.clone()] == "shift");
-    let looks_at_a_clock = whole.contains("SECONDS") || whole.contains("date +%s");
+    let shifts = words(loop_text).iter().any(|word| word.is_command_start && &loop_text[word.span.clone()] == "shift");
+    let looks_at_a_clock = loop_text.contains("SECONDS") || loop_text.contains("date +%s");
     let mut before = before.split_whitespace().skip_while(|word| !word.ends_with("timeout")).skip(1);
     let is_limited =
         before.next().is_some_and(|limit| limit.starts_with(|first: char| first.is_ascii_digit() || first == '$'));
-    reads || shifts || looks_at_a_clock || is_limited || counts(whole)
+    reads || shifts || looks_at_a_clock || is_limited || counts(loop_text)
 }
 
 /// Returns true if a variable is changed by arithmetic, and compared.
-fn counts(whole: &str) -> bool {
+fn counts(loop_text: &str) -> bool {
     const COMPARED: [&str; 11] = ["-gt", "-lt", "-ge", "-le", "-eq", "-ne", "=", "==", "!=", "<", ">"];
     let name = |text: &str| -> String {
         text.trim_start().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
     };
-    let counted = whole.split("((").skip(1).map(name).filter(|name| !name.is_empty());
-    let commands: Vec<&str> = whole.split([';', '\n', '&', '|']).collect();
+    let counted = loop_text.split("((").skip(1).map(name).filter(|name| !name.is_empty());
+    let commands: Vec<&str> = loop_text.split([';', '\n', '&', '|']).collect();
     counted.into_iter().any(|name| {
         let compares = |command: &&str| command.split_whitespace().any(|word| COMPARED.contains(&word));
         let has_it =
@@ -186,7 +186,7 @@ fn waits_for_ever(condition: &str, body: &str, end_of_statement: char) -> bool {
     let flag = condition.replace(' ', "");
     let works =
         body.split(end_of_statement).any(|part| !part.trim().is_empty() && !sleeps(part) && !part.contains("assert"));
-    let is_told = (flag.contains(".load(") || flag.contains(".is_set()")) && works;
+    let is_flagged = (flag.contains(".load(") || flag.contains(".is_set()")) && works;
     // A clock that is only shown or kept ends nothing.
     let looks_at_clock = body.lines().map(without_texts).any(|line| {
         // Printed tokens have spaces between them.
@@ -194,7 +194,7 @@ fn waits_for_ever(condition: &str, body: &str, end_of_statement: char) -> bool {
             && (["if ", "assert", "break", "return", "raise"].iter().any(|word| line.contains(word))
                 || line.replace(' ', "").contains(".check("))
     });
-    sleeps(body) && !has(condition, &CLOCKS) && !looks_at_clock && !counts && !is_told
+    sleeps(body) && !has(condition, &CLOCKS) && !looks_at_clock && !counts && !is_flagged
 }
 
 /// Removes the text between double quotes from a line.
@@ -219,13 +219,13 @@ fn reader(path: &Path, text: &str) -> Option<fn(&str) -> Vec<usize>> {
 
 #[test]
 fn loops_of_tests_have_a_bound() {
-    let (mut read, mut wrong) = (Vec::new(), Vec::new());
+    let (mut read, mut unbounded) = (Vec::new(), Vec::new());
     // The samples for these tests themselves are below.
     for path in sources(&repository()).iter().filter(|path| !path.ends_with("cli/tests/cli/tidy.rs")) {
         let name = path.strip_prefix(repository()).unwrap();
         let Ok(text) = fs::read_to_string(path) else { continue };
         let Some(reader) = reader(name, &text) else { continue };
-        wrong.extend(reader(&text).iter().map(|line| format!("{}:{line}", name.display())));
+        unbounded.extend(reader(&text).iter().map(|line| format!("{}:{line}", name.display())));
         read.push(name.display().to_string());
     }
     for known in [
@@ -238,9 +238,9 @@ fn loops_of_tests_have_a_bound() {
         assert!(read.iter().any(|name| name == known), "{known} was not read");
     }
     assert!(
-        wrong.is_empty(),
+        unbounded.is_empty(),
         "these loops have no bound (the header of tidy.rs says what one is):\n{}",
-        wrong.join("\n")
+        unbounded.join("\n")
     );
 }
 

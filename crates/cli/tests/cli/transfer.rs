@@ -48,14 +48,14 @@ impl ReceiverProcess {
     /// Waits until it ends. Returns its exit code and its output.
     fn ended(mut self) -> (i32, String) {
         let output = self.child.output();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(!said.contains("panicked"), "{said}");
-        (code(output.status), said)
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        (code(output.status), stderr)
     }
 }
 
-fn send(scratch: &Scratch, what: &str, receiver: &ReceiverProcess) -> ProgramRun {
-    let line = format!("send {what} --idle-timeout 1 {} --json", receiver.ticket);
+fn send(scratch: &Scratch, paths: &str, receiver: &ReceiverProcess) -> ProgramRun {
+    let line = format!("send {paths} --idle-timeout 1 {} --json", receiver.ticket);
     ProgramRun::new(&line, &command(scratch, &line).finish())
 }
 
@@ -108,7 +108,7 @@ fn tree(root: &Path) -> Vec<FileState> {
 }
 
 #[test]
-fn a_tree_arrives_and_a_ticket_is_good_once() {
+fn tree_is_transferred_and_ticket_is_single_use() {
     let scratch = Scratch::new("send");
     write(&scratch, "photos/large", &data(5 * CHUNK + 1));
     write(&scratch, "photos/sub/run", b"#!/bin/sh\n");
@@ -124,8 +124,8 @@ fn a_tree_arrives_and_a_ticket_is_good_once() {
     let ran = ProgramRun::new("send photos notes -", &output).ok();
     assert!(ran.out.is_empty() && ran.err.contains("sent 8 entries with 5.24 MB in "), "{ran}");
     let used = receiver.ticket.clone();
-    let (code, said) = receiver.ended();
-    assert!(code == 0 && said.contains("received 8 entries with 5.24 MB in "), "{said}");
+    let (code, stderr) = receiver.ended();
+    assert!(code == 0 && stderr.contains("received 8 entries with 5.24 MB in "), "{stderr}");
     assert_eq!(tree(&scratch.path("in/photos")), tree(&scratch.path("photos")));
     assert_eq!(scratch.read("in/notes"), "notes");
     assert_eq!(fs::read_dir(scratch.path("in")).unwrap().count(), 2);
@@ -140,8 +140,8 @@ fn a_tree_arrives_and_a_ticket_is_good_once() {
     let ran = send(&scratch, "photos", &receiver).ok();
     assert_eq!(number(&ran, "moved_bytes"), 0);
     signal(&receiver.child, Signal::SIGINT);
-    let (code, said) = receiver.ended();
-    assert!(code == 130 && said.contains("interrupted: the receiver ended"), "{said}");
+    let (code, stderr) = receiver.ended();
+    assert!(code == 130 && stderr.contains("interrupted: the receiver ended"), "{stderr}");
 }
 
 /// The same command under a umask.
@@ -163,7 +163,7 @@ fn under_umask(umask: &str, command: &Command) -> Command {
 
 /// Received entries are no more open than the user's own, unless that is asked for. A private folder stays private.
 #[test]
-fn modes_are_the_receivers() {
+fn received_modes_follow_the_umask() {
     let scratch = Scratch::new("modes");
     write(&scratch, "photos/sub/run", b"#!/bin/sh\n");
     let chmod = |name: &str, mode| fs::set_permissions(scratch.path(name), fs::Permissions::from_mode(mode)).unwrap();
@@ -184,7 +184,7 @@ fn modes_are_the_receivers() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
+fn invalid_arguments_are_usage_errors() {
     let scratch = Scratch::new("send-usage");
     write(&scratch, "a/x", b"");
     write(&scratch, "b/x", b"");
@@ -206,25 +206,25 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     assert!(!scratch.path("unheard").exists(), "a directory where nobody can be heard");
     run("recv in --threads 0").fails(2, &["--threads", "64"]);
     let receiver = ReceiverProcess::new(&scratch, "");
-    let said = ["`in` is in use by process ", "one `narrows recv` at a time writes to a directory"];
-    run("recv in --listen 127.0.0.1:0").fails(2, &said);
+    let expected = ["`in` is in use by process ", "one `narrows recv` at a time writes to a directory"];
+    run("recv in --listen 127.0.0.1:0").fails(2, &expected);
     drop(receiver);
 }
 
 #[test]
-fn a_file_that_differs_stays_and_fails_both_ends() {
+fn differing_files_are_kept_and_fail_both_ends() {
     let scratch = Scratch::new("send-differs");
     write(&scratch, "file", b"new");
     write(&scratch, "other", b"other");
     write(&scratch, "in/file", b"mine");
     let receiver = ReceiverProcess::new(&scratch, "");
     let ran = send(&scratch, "file other", &receiver);
-    let why = "`file` is not received: a file that differs is here; --overwrite at the receiver replaces it";
+    let message = "`file` is not received: a file that differs is here; --overwrite at the receiver replaces it";
     assert_eq!((ran.code, number(&ran, "failed")), (1, 1), "{ran}");
-    let ran = ran.says(&[why, "error: 1 of what was to be sent is not there"]);
-    assert_eq!(ran.json()["notes"][0], why);
-    let (code, said) = receiver.ended();
-    assert!(code == 1 && said.contains(why), "{said}");
+    let ran = ran.reports(&[message, "error: 1 of what was to be sent is not there"]);
+    assert_eq!(ran.json()["notes"][0], message);
+    let (code, stderr) = receiver.ended();
+    assert!(code == 1 && stderr.contains(message), "{stderr}");
     assert_eq!((scratch.read("in/file"), scratch.read("in/other")), ("mine".to_owned(), "other".to_owned()));
     let receiver = ReceiverProcess::new(&scratch, "--overwrite");
     send(&scratch, "file other", &receiver).ok();
@@ -235,18 +235,18 @@ fn a_file_that_differs_stays_and_fails_both_ends() {
 const LONG: u64 = 400 * CHUNK + 3;
 
 /// A transfer of one large file that is under way: a part of the file is already verified.
-fn under_way(scratch: &Scratch) -> (ReceiverProcess, Process) {
-    under_way_with(scratch, 1, "")
+fn partial_transfer(scratch: &Scratch) -> (ReceiverProcess, Process) {
+    partial_transfer_with(scratch, 1, "")
 }
 
-fn under_way_with(scratch: &Scratch, idle_s: u32, options: &str) -> (ReceiverProcess, Process) {
+fn partial_transfer_with(scratch: &Scratch, idle_s: u32, options: &str) -> (ReceiverProcess, Process) {
     let mut receiver = ReceiverProcess::with_idle(scratch, idle_s, options);
-    let sender = sends(scratch, &mut receiver, idle_s);
+    let sender = start_sender(scratch, &mut receiver, idle_s);
     (receiver, sender)
 }
 
 /// A sender of one large file, with a part of it already verified.
-fn sends(scratch: &Scratch, receiver: &mut ReceiverProcess, idle_s: u32) -> Process {
+fn start_sender(scratch: &Scratch, receiver: &mut ReceiverProcess, idle_s: u32) -> Process {
     write(scratch, "file", &data(LONG));
     let line = format!("send file {} --idle-timeout {idle_s}", receiver.ticket);
     let mut sender = command(scratch, &line).piped();
@@ -259,7 +259,7 @@ fn sends(scratch: &Scratch, receiver: &mut ReceiverProcess, idle_s: u32) -> Proc
 
 /// Resumes it, and checks the retransmitted part: only the chunk during which it was killed.
 #[track_caller]
-fn goes_on(scratch: &Scratch) {
+fn resumes(scratch: &Scratch) {
     let [(_, len)] = partials(scratch)[..] else { panic!("{:?}", partials(scratch)) };
     assert!((8 * CHUNK..LONG).contains(&len), "{len}");
     assert!(!scratch.path("in/file").exists());
@@ -274,70 +274,70 @@ fn goes_on(scratch: &Scratch) {
 }
 
 #[test]
-fn a_receiver_that_was_killed_goes_on() {
+fn killed_receiver_resumes() {
     let scratch = Scratch::new("send-kill-receiver");
-    let (mut receiver, mut sender) = under_way(&scratch);
+    let (mut receiver, mut sender) = partial_transfer(&scratch);
     receiver.child.kill();
     let ran = ProgramRun::new("send", &sender.output());
     assert_eq!(ran.code, 1, "{ran}");
-    ran.says(&["give the same command again, with a new ticket if need be, and it goes on there"]);
-    goes_on(&scratch);
+    ran.reports(&["give the same command again, with a new ticket if need be, and it goes on there"]);
+    resumes(&scratch);
 }
 
 #[test]
-fn a_sender_that_was_killed_goes_on() {
+fn killed_sender_resumes() {
     let scratch = Scratch::new("send-kill-sender");
-    let (receiver, mut sender) = under_way(&scratch);
+    let (receiver, mut sender) = partial_transfer(&scratch);
     sender.kill();
-    let (code, said) = receiver.ended();
-    assert!(code == 1 && said.contains("when the sender sends the same again, it goes on there"), "{said}");
-    goes_on(&scratch);
+    let (code, stderr) = receiver.ended();
+    assert!(code == 1 && stderr.contains("when the sender sends the same again, it goes on there"), "{stderr}");
+    resumes(&scratch);
 }
 
 /// The permissions of the files that a sender keeps for resuming.
-fn kept(scratch: &Scratch, state: &str) -> Vec<u32> {
+fn stored_tickets(scratch: &Scratch, state: &str) -> Vec<u32> {
     let entries = fs::read_dir(scratch.path(state).join("narrows/resumption")).into_iter().flatten().flatten();
     entries.map(|entry| entry.metadata().unwrap().mode() & 0o7777).collect()
 }
 
 /// Sends as another user that has the ticket, but not the secret that its first sender keeps.
-fn stranger_sends(scratch: &Scratch, what: &str, receiver: &ReceiverProcess) -> ProgramRun {
-    let line = format!("send {what} {} --idle-timeout 1", receiver.ticket);
+fn stranger_sends(scratch: &Scratch, paths: &str, receiver: &ReceiverProcess) -> ProgramRun {
+    let line = format!("send {paths} {} --idle-timeout 1", receiver.ticket);
     let mut stranger = command(scratch, &line);
     stranger.env("XDG_STATE_HOME", scratch.path("stranger"));
     ProgramRun::new(&line, &stranger.finish())
 }
 
 fn stranger_is_refused(scratch: &Scratch, receiver: &ReceiverProcess) {
-    let why = "does not take this ticket: it was used or has expired";
-    stranger_sends(scratch, "file", receiver).fails(1, &[why]);
-    assert_eq!(kept(scratch, "stranger"), [0; 0]);
+    let message = "does not take this ticket: it was used or has expired";
+    stranger_sends(scratch, "file", receiver).fails(1, &[message]);
+    assert_eq!(stored_tickets(scratch, "stranger"), [0; 0]);
 }
 
-/// A receiver that would wait for half a minute serves a sender that comes again at once when the first one is silent:
+/// A receiver that would wait for half a minute serves a reconnecting sender at once when the first connection is silent:
 /// killed, or stopped, in which case it is notified. The used ticket alone admits no other sender.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how long the program takes is tested here")]
-fn a_sender_that_was_killed_comes_again_with_its_used_ticket() {
-    for how in [Signal::SIGKILL, Signal::SIGSTOP] {
+fn killed_sender_reconnects_with_its_used_ticket() {
+    for stop_signal in [Signal::SIGKILL, Signal::SIGSTOP] {
         let scratch = Scratch::new("send-again");
-        let (receiver, mut first) = under_way_with(&scratch, 30, "");
-        signal(&first, how);
+        let (receiver, mut first) = partial_transfer_with(&scratch, 30, "");
+        signal(&first, stop_signal);
         stranger_is_refused(&scratch, &receiver);
-        assert_eq!(kept(&scratch, "state"), [0o600]);
+        assert_eq!(stored_tickets(&scratch, "state"), [0o600]);
         let line = format!("send file {} --json", receiver.ticket);
         let begun = Instant::now();
         let ran = ProgramRun::new(&line, &command(&scratch, &line).finish()).ok();
-        let took = begun.elapsed();
+        let elapsed = begun.elapsed();
         // With the half minute it would take longer than that alone, and the transfer takes a few seconds at most.
-        assert!(took < Duration::from_secs(20), "{took:?}");
+        assert!(elapsed < Duration::from_secs(20), "{elapsed:?}");
         let (had, moved) = (number(&ran, "had_bytes"), number(&ran, "moved_bytes"));
         assert!(had >= 8 * CHUNK && had % CHUNK == 0 && moved == LONG - had, "{had} and {moved}");
-        let (code, said) = receiver.ended();
-        assert!(code == 0 && said.contains("it does not answer, and another call takes its place"), "{said}");
+        let (code, stderr) = receiver.ended();
+        assert!(code == 0 && stderr.contains("it does not answer, and another call takes its place"), "{stderr}");
         assert!(fs::read(scratch.path("in/file")).unwrap() == data(LONG));
-        assert_eq!(kept(&scratch, "state"), [0; 0]);
-        if how == Signal::SIGSTOP {
+        assert_eq!(stored_tickets(&scratch, "state"), [0; 0]);
+        if stop_signal == Signal::SIGSTOP {
             signal(&first, Signal::SIGCONT);
             let ran = ProgramRun::new("send", &first.output());
             ran.fails(1, &["the peer closed the connection: busy", "another call takes its place"]);
@@ -345,44 +345,44 @@ fn a_sender_that_was_killed_comes_again_with_its_used_ticket() {
     }
 }
 
-/// A sender with a reusable ticket takes the place of a silent sender. When that one comes again, and its kept secret
+/// A sender with a reusable ticket replaces a silent sender. When that one reconnects, and its stored secret
 /// is invalid by then, the ticket admits it.
 #[test]
-fn a_silent_sender_stops_nobody_who_has_a_kept_ticket() {
+fn silent_sender_does_not_block_reusable_tickets() {
     let scratch = Scratch::new("send-again-keep");
     write(&scratch, "other", b"other");
-    let (receiver, mut first) = under_way_with(&scratch, 30, "--reusable");
+    let (receiver, mut first) = partial_transfer_with(&scratch, 30, "--reusable");
     first.kill();
     for _ in 0..2 {
         stranger_sends(&scratch, "other", &receiver).ok();
     }
     assert_eq!(scratch.read("in/other"), "other");
-    assert_eq!((kept(&scratch, "state").len(), kept(&scratch, "stranger").len()), (1, 0));
+    assert_eq!((stored_tickets(&scratch, "state").len(), stored_tickets(&scratch, "stranger").len()), (1, 0));
     let ran = send(&scratch, "file", &receiver).ok();
     assert!(number(&ran, "had_bytes") >= 8 * CHUNK, "{ran}");
-    assert_eq!(kept(&scratch, "state"), [0; 0]);
+    assert_eq!(stored_tickets(&scratch, "state"), [0; 0]);
 }
 
-/// A sender that was let in by its key needs nothing else to come again. Another key does not do.
+/// A sender admitted by its key needs nothing else to reconnect. Another key does not do.
 #[test]
-fn a_sender_that_is_known_by_its_key_comes_again_by_it() {
+fn sender_reconnects_by_its_allowed_key() {
     let scratch = Scratch::new("send-again-key");
     let ticket = |receiver: &ReceiverProcess| receiver.ticket.parse::<Ticket>().unwrap();
     // Both ends have the same key here, as it is one user's.
     let key = ticket(&ReceiverProcess::new(&scratch, "")).fingerprint;
     let mut receiver = ReceiverProcess::with_idle(&scratch, 30, &format!("--allow-key {key}"));
     receiver.ticket = format!("{} --fingerprint {key}", ticket(&receiver).addresses[0]);
-    let mut first = sends(&scratch, &mut receiver, 30);
+    let mut first = start_sender(&scratch, &mut receiver, 30);
     first.kill();
-    stranger_sends(&scratch, "file", &receiver).fails(1, &["does not let this caller in"]);
+    stranger_sends(&scratch, "file", &receiver).fails(1, &["does not admit this client"]);
     let ran = send(&scratch, "file", &receiver).ok();
     assert!(number(&ran, "had_bytes") >= 8 * CHUNK, "{ran}");
-    assert_eq!((receiver.ended().0, kept(&scratch, "state")), (0, Vec::new()));
+    assert_eq!((receiver.ended().0, stored_tickets(&scratch, "state")), (0, Vec::new()));
 }
 
 /// Files that are no resumption tickets, and one that the receiver refuses, stop no sender and no second call.
 #[test]
-fn what_is_no_resumption_ticket_is_passed_over() {
+fn invalid_resumption_tickets_are_skipped() {
     let scratch = Scratch::new("send-again-strays");
     let mut receiver = ReceiverProcess::with_idle(&scratch, 30, "");
     let ticket: Ticket = receiver.ticket.parse().unwrap();
@@ -401,54 +401,57 @@ fn what_is_no_resumption_ticket_is_passed_over() {
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     }
-    let mut first = sends(&scratch, &mut receiver, 30);
+    let mut first = start_sender(&scratch, &mut receiver, 30);
     first.kill();
     // Its own ticket is next to those that are of no use; the refused one is gone.
-    assert_eq!(kept(&scratch, "state").len(), 5);
+    assert_eq!(stored_tickets(&scratch, "state").len(), 5);
     assert!(!directory.join(format!("{id}-refused")).exists());
     let ran = send(&scratch, "file", &receiver).ok();
     assert!(number(&ran, "had_bytes") >= 8 * CHUNK, "{ran}");
     for name in ["directory", "empty", "garbage", "open"] {
         assert!(ran.err.contains(&format!("{id}-{name}` is of no use")), "{name}: {ran}");
     }
-    assert_eq!((receiver.ended().0, kept(&scratch, "state").len()), (0, 4));
+    assert_eq!((receiver.ended().0, stored_tickets(&scratch, "state").len()), (0, 4));
 }
 
 /// An active sender is not replaced, not even by its own user's second call.
 #[test]
-fn a_sender_that_answers_is_not_replaced() {
+fn active_sender_is_not_replaced() {
     let scratch = Scratch::new("send-twice");
-    let (receiver, mut first) = under_way_with(&scratch, 30, "");
+    let (receiver, mut first) = partial_transfer_with(&scratch, 30, "");
     send(&scratch, "file", &receiver).fails(1, &["another sender is served here: try again later"]);
-    assert_eq!(kept(&scratch, "state").len(), 1);
+    assert_eq!(stored_tickets(&scratch, "state").len(), 1);
     stranger_is_refused(&scratch, &receiver);
     assert!(first.try_status().is_none(), "the first sender has ended meanwhile");
-    assert_eq!((code(first.output().status), receiver.ended().0, kept(&scratch, "state").len()), (0, 0, 0));
+    assert_eq!((code(first.output().status), receiver.ended().0, stored_tickets(&scratch, "state").len()), (0, 0, 0));
     assert!(fs::read(scratch.path("in/file")).unwrap() == data(LONG));
 }
 
 #[test]
-fn ctrl_c_at_either_end_tells_the_other_one() {
+fn ctrl_c_is_reported_to_the_peer() {
     for stops in ["sender", "receiver"] {
         let scratch = Scratch::new("send-interrupt");
-        let (receiver, mut sender) = under_way(&scratch);
+        let (receiver, mut sender) = partial_transfer(&scratch);
         signal(if stops == "sender" { &sender } else { &receiver.child }, Signal::SIGINT);
         let ran = ProgramRun::new("send", &sender.output());
-        let (code, said) = receiver.ended();
-        let (own, other) =
-            if stops == "sender" { ((ran.code, ran.err), (code, said)) } else { ((code, said), (ran.code, ran.err)) };
+        let (code, stderr) = receiver.ended();
+        let (own, other) = if stops == "sender" {
+            ((ran.code, ran.err), (code, stderr))
+        } else {
+            ((code, stderr), (ran.code, ran.err))
+        };
         assert!(
             own.0 == 130 && own.1.contains("interrupted: the transfer was not finished; what came whole is kept"),
             "{own:?}"
         );
         assert!(other.0 == 1 && other.1.contains("interrupted"), "{other:?}");
-        goes_on(&scratch);
+        resumes(&scratch);
     }
 }
 
 /// A full file system fails one file with its name, and the others come.
 #[test]
-fn a_file_for_which_there_is_no_room_fails_alone() {
+fn file_without_space_fails_alone() {
     let scratch = Scratch::new("send-full");
     write(&scratch, "out/large", &data(5 * CHUNK));
     write(&scratch, "out/small", b"small");
@@ -460,13 +463,13 @@ fn a_file_for_which_there_is_no_room_fails_alone() {
     let receiver = ReceiverProcess::of(&mut limited);
     let ran = send(&scratch, "out", &receiver);
     assert_eq!((ran.code, number(&ran, "failed")), (1, 1), "{ran}");
-    let why = "`out/large` is not received: File too large (os error 27), after 4194304 of its 5242880 bytes; ";
-    ran.says(&[why, "bytes are free"]);
-    let (code, said) = receiver.ended();
-    assert!(code == 1 && said.contains(why), "{said}");
+    let message = "`out/large` is not received: File too large (os error 27), after 4194304 of its 5242880 bytes; ";
+    ran.reports(&[message, "bytes are free"]);
+    let (code, stderr) = receiver.ended();
+    assert!(code == 1 && stderr.contains(message), "{stderr}");
     assert!(!scratch.path("in/out/large").exists());
     assert_eq!(scratch.read("in/out/small"), "small");
-    // With room it goes on where it ended.
+    // With free space it resumes at the same offset.
     let receiver = ReceiverProcess::new(&scratch, "");
     let ran = send(&scratch, "out", &receiver).ok();
     assert_eq!((number(&ran, "moved_bytes"), number(&ran, "had_bytes")), (CHUNK, 4 * CHUNK + 5));
@@ -476,7 +479,7 @@ fn a_file_for_which_there_is_no_room_fails_alone() {
 /// A file system that is too small for all files is reported before it is full. It is mounted in a mount namespace of
 /// the receiver's own.
 #[test]
-fn a_small_disk_takes_what_fits() {
+fn small_disk_receives_what_fits() {
     let scratch = Scratch::new("send-small");
     write(&scratch, "out/a", &data(3 * CHUNK));
     write(&scratch, "out/b", &data(6 * CHUNK));
@@ -487,7 +490,7 @@ fn a_small_disk_takes_what_fits() {
         tried.is_ok_and(|output| output.status.success())
     };
     let Some(rights) = ["-m", "-rm"].into_iter().find(possible) else {
-        return skipped("a_small_disk_takes_what_fits", "no file system can be mounted here");
+        return skipped("small_disk_receives_what_fits", "no file system can be mounted here");
     };
     let script = "mount -t tmpfs -o size=6m none in && \"$0\" recv in --listen 127.0.0.1:0 --idle-timeout 1; echo $?; find in -type f | sort";
     let mut small = Command::new("unshare");
@@ -495,7 +498,7 @@ fn a_small_disk_takes_what_fits() {
     let mut receiver = ReceiverProcess::of(small.env("XDG_STATE_HOME", scratch.path("state")).stdin(Stdio::null()));
     let ran = send(&scratch, "out", &receiver);
     assert_eq!((ran.code, number(&ran, "failed")), (1, 1), "{ran}");
-    ran.says(&["`out/b`", "6291456"]);
+    ran.reports(&["`out/b`", "6291456"]);
     let out = receiver.child.output().stdout;
     assert_eq!(String::from_utf8(out).unwrap(), "1\nin/out/a\nin/out/c\n");
 }

@@ -7,13 +7,13 @@ use crate::error::{Error, Role};
 use crate::generator::MAX_PACKETS;
 use crate::plan::DecodePlan;
 
-/// Repairs blocks of one code. It keeps the last plans that it made, so that losses in the same places cost no more
+/// Repairs blocks of one code. It keeps the last plans that it made, so that losses in the same slots cost no more
 /// than multiplying.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     code: Code,
     plans: Vec<(Losses, DecodePlan)>,
-    /// Index of the plan to replace when all places are taken; plans are replaced in round-robin order.
+    /// Index of the plan to replace when all slots are taken; plans are replaced in round-robin order.
     oldest: usize,
 }
 
@@ -34,9 +34,9 @@ impl Decoder {
         &self.code
     }
 
-    /// Writes the data packets that `block` lacks to `repaired`, in ascending order of their places.
+    /// Writes the data packets that `block` lacks to `repaired`, in ascending order of their slots.
     ///
-    /// `block` has a place for each data and then each parity packet; `repaired` has a packet for each empty place of
+    /// `block` has a slot for each data and then each parity packet; `repaired` has a packet for each empty slot of
     /// data, and is empty where there is none. All packets have one length.
     ///
     /// # Errors
@@ -45,14 +45,14 @@ impl Decoder {
     pub fn repair(&mut self, block: &[Option<&[u8]>], repaired: &mut [&mut [u8]]) -> Result<(), Error> {
         check_count(Role::Block, block.len(), self.code.packets())?;
         let mut losses = Losses::default();
-        for (place, packet) in block.iter().enumerate() {
-            losses[place / 64] |= u64::from(packet.is_none()) << (place % 64);
+        for (slot, packet) in block.iter().enumerate() {
+            losses[slot / 64] |= u64::from(packet.is_none()) << (slot % 64);
         }
-        let place = match self.plans.iter().position(|(known, _)| *known == losses) {
-            Some(place) => place,
+        let slot = match self.plans.iter().position(|(known, _)| *known == losses) {
+            Some(slot) => slot,
             None => self.plan(losses, block)?,
         };
-        self.plans[place].1.repair(block, repaired)
+        self.plans[slot].1.repair(block, repaired)
     }
 
     fn plan(&mut self, losses: Losses, block: &[Option<&[u8]>]) -> Result<usize, Error> {
@@ -62,9 +62,9 @@ impl Decoder {
             self.plans.push(plan);
             return Ok(self.plans.len() - 1);
         }
-        let place = self.oldest;
-        self.oldest = (place + 1) % Self::PLANS;
-        self.plans[place] = plan;
-        Ok(place)
+        let slot = self.oldest;
+        self.oldest = (slot + 1) % Self::PLANS;
+        self.plans[slot] = plan;
+        Ok(slot)
     }
 }

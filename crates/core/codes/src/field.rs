@@ -104,7 +104,7 @@ mod tests {
     use crate::engine::naive;
 
     #[test]
-    fn products_are_those_of_the_definition() {
+    fn products_match_the_naive_engine() {
         for a in 0..=255 {
             for b in 0..=255 {
                 let product = naive::multiply(a, b);

@@ -58,7 +58,7 @@ impl DecodePlan {
     }
 
     /// Writes the lost data packets to `repaired`, in ascending order. `block` has the packets that arrived, each in
-    /// its place; those that are not among [`DecodePlan::sources`] are not looked at.
+    /// its slot; those that are not among [`DecodePlan::sources`] are not looked at.
     ///
     /// # Errors
     /// [`Error::Count`] if `block` or `repaired` has another number of packets; [`Error::Missing`] if a source is not
@@ -79,11 +79,11 @@ impl DecodePlan {
 
     fn repair_from<'a>(
         &self,
-        places: &mut [&'a [u8]],
+        slots: &mut [&'a [u8]],
         block: &[Option<&'a [u8]>],
         repaired: &mut [&mut [u8]],
     ) -> Result<(), Error> {
-        let sources = &mut places[..self.sources.len()];
+        let sources = &mut slots[..self.sources.len()];
         for (source, &index) in sources.iter_mut().zip(&self.sources) {
             *source = block.get(index).copied().flatten().ok_or(Error::Missing { index })?;
         }

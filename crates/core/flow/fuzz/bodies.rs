@@ -56,16 +56,16 @@ struct BodiesWorld {
     channel: Channel<Law, Stream>,
     arrivals: Vec<ReceivedPackets>,
     closed: Vec<bool>,
-    answering: AckPolicy,
+    ack_policy: AckPolicy,
     /// The most packets that a subflow remembers.
     most: u64,
     packets: VecDeque<PacketInTransit>,
-    answers: VecDeque<AckInTransit>,
+    acks_in_transit: VecDeque<AckInTransit>,
     read: Covered,
     /// Bytes read, counted each time.
     read_new: u64,
-    /// A lie was accepted: packets that it acknowledged need not have arrived.
-    misled: bool,
+    /// A false ACK was accepted: packets that it acknowledged need not have arrived.
+    accepted_false_ack: bool,
     /// The peer sent something that cannot be true: a transport would close the connection.
     refused: bool,
 }
@@ -118,7 +118,7 @@ impl BodiesWorld {
         config.timing.loss_timer = timers[usize::from(choices & 3)];
         config.timing.rto_max = Span::from_s(1);
         config.timeouts_cut = choices & 4 == 0;
-        config.most_outstanding = most[usize::from(choices >> 6)];
+        config.max_outstanding = most[usize::from(choices >> 6)];
         let threshold = Span::from_us(100);
         config.on_ramp = (choices & 9 == 9).then_some(on_ramp::OnRampParams {
             threshold,
@@ -127,22 +127,22 @@ impl BodiesWorld {
         });
         let every = u32::from(choices >> 4 & 3) + 1;
         let echo = Span::from_us(i64::from(choices & 32) * 100);
-        let answering = AckPolicy { every, delay: Span::from_us(500), echo, timestamps: choices & 8 != 0 };
+        let ack_policy = AckPolicy { every, delay: Span::from_us(500), echo, timestamps: choices & 8 != 0 };
         let channel = Channel::new(config, law(kind, &path), Stream::of(0), Time::ZERO);
         Self {
             now: Time::ZERO,
             path,
             law: kind,
             channel,
-            arrivals: vec![ReceivedPackets::new(answering)],
+            arrivals: vec![ReceivedPackets::new(ack_policy)],
             closed: vec![false],
-            answering,
-            most: config.most_outstanding,
+            ack_policy,
+            most: config.max_outstanding,
             packets: VecDeque::new(),
-            answers: VecDeque::new(),
+            acks_in_transit: VecDeque::new(),
             read: Covered::default(),
             read_new: 0,
-            misled: false,
+            accepted_false_ack: false,
             refused: false,
         }
     }
@@ -170,51 +170,51 @@ impl BodiesWorld {
             let new = self.read.add(packet.content);
             self.read_new += new;
         }
-        self.answer_if_due(packet.subflow);
+        self.ack_if_due(packet.subflow);
     }
 
-    fn answer_if_due(&mut self, subflow: u8) {
-        if self.arrivals[usize::from(subflow)].answer_at() <= self.now {
-            self.answer(subflow);
+    fn ack_if_due(&mut self, subflow: u8) {
+        if self.arrivals[usize::from(subflow)].ack_due_at() <= self.now {
+            self.send_ack(subflow);
         }
     }
 
-    fn answer(&mut self, subflow: u8) {
+    fn send_ack(&mut self, subflow: u8) {
         let arrivals = &mut self.arrivals[usize::from(subflow)];
-        let answer = arrivals.answer(self.now).map(|acks| AckInTransit {
+        let answer = arrivals.ack(self.now).map(|acks| AckInTransit {
             subflow,
             ranges: acks.ranges.to_vec(),
             ecn: acks.ecn,
             delay: acks.delay,
             received: acks.received.to_vec(),
         });
-        arrivals.answered();
-        self.answers.extend(answer);
+        arrivals.on_ack_sent();
+        self.acks_in_transit.extend(answer);
     }
 
-    fn hear(&mut self, answer: &AckInTransit, honest: bool) -> Result<(), AckError> {
+    fn receive_ack(&mut self, answer: &AckInTransit, honest: bool) -> Result<(), AckError> {
         let before = (self.channel.in_flight(), self.channel.remembered(), *self.channel.stats());
-        let heard = self.channel.acked(self.now, answer.subflow, &answer.acks());
-        match heard {
+        let result = self.channel.acked(self.now, answer.subflow, &answer.acks());
+        match result {
             Ok(acked) => {
                 assert!(acked.marked <= acked.bytes);
-                self.misled |= !honest && acked.packets > 0;
+                self.accepted_false_ack |= !honest && acked.packets > 0;
                 Ok(())
             }
             Err(error) => {
                 assert!(!error.to_string().is_empty());
                 let after = (self.channel.in_flight(), self.channel.remembered(), *self.channel.stats());
-                assert_eq!(before, after, "an answer that is refused changes nothing");
-                // After a lie has raised the counts, true counts appear to decrease.
-                assert!(!honest || self.refused || self.lied_about_ecn(error), "an honest answer is refused: {error}");
+                assert_eq!(before, after, "a rejected ACK changes nothing");
+                // After a false ACK has raised the counts, true counts appear to decrease.
+                assert!(!honest || self.refused || self.is_false_ecn_error(error), "a true ACK is rejected: {error}");
                 self.refused = true;
                 Err(error)
             }
         }
     }
 
-    fn lied_about_ecn(&self, error: AckError) -> bool {
-        self.misled && matches!(error, AckError::EcnRunsBack { .. })
+    fn is_false_ecn_error(&self, error: AckError) -> bool {
+        self.accepted_false_ack && matches!(error, AckError::EcnDecreased { .. })
     }
 
     fn step(&mut self, script: &mut Script) {
@@ -240,15 +240,15 @@ impl BodiesWorld {
                 }
             }
             9..=11 => {
-                if let Some(answer) = self.answers.pop_front() {
-                    let _ = self.hear(&answer, true);
+                if let Some(answer) = self.acks_in_transit.pop_front() {
+                    let _ = self.receive_ack(&answer, true);
                 }
             }
-            12 => drop(self.answers.pop_front()),
-            13 => self.answers.rotate_left(usize::from(script.byte() & 1).min(self.answers.len())),
+            12 => drop(self.acks_in_transit.pop_front()),
+            13 => self.acks_in_transit.rotate_left(usize::from(script.byte() & 1).min(self.acks_in_transit.len())),
             14 => {
-                if let Some(answer) = self.answers.front().cloned() {
-                    let _ = self.hear(&answer, true);
+                if let Some(answer) = self.acks_in_transit.front().cloned() {
+                    let _ = self.receive_ack(&answer, true);
                 }
             }
             15 => {
@@ -256,7 +256,7 @@ impl BodiesWorld {
                 self.now += Span::from_ps(span);
             }
             16 => self.on_timers(),
-            17 => self.lie(script),
+            17 => self.send_false_ack(script),
             18 => {
                 let subflow = script.byte() % self.channel.subflows();
                 match script.byte() % 5 {
@@ -282,20 +282,20 @@ impl BodiesWorld {
         if self.channel.subflows() >= SUBFLOWS {
             return;
         }
-        let what = script.byte();
-        if what & 1 == 0 {
+        let choices = script.byte();
+        if choices & 1 == 0 {
             let subflow = script.byte() % self.channel.subflows();
             self.channel.close_subflow(subflow);
             self.closed[usize::from(subflow)] = true;
         }
-        let own = (what & 2 == 0).then(|| law(self.law, &self.path));
+        let own = (choices & 2 == 0).then(|| law(self.law, &self.path));
         let subflow = self.channel.add_subflow(own, self.now).expect("there are few");
         assert_eq!(usize::from(subflow), self.arrivals.len());
-        self.arrivals.push(ReceivedPackets::new(self.answering));
+        self.arrivals.push(ReceivedPackets::new(self.ack_policy));
         self.closed.push(false);
     }
 
-    fn lie(&mut self, script: &mut Script) {
+    fn send_false_ack(&mut self, script: &mut Script) {
         let subflow = script.byte() % (self.channel.subflows() + 1);
         let near = self.packets.back().map_or(0, |packet| packet.number);
         let count = match script.byte() {
@@ -309,7 +309,7 @@ impl BodiesWorld {
         let delay = Span::from_ps(script.word().cast_signed() >> (script.byte() % 64));
         let times = if script.byte() == 255 { 40 } else { script.byte() % 4 };
         let received = (0..times).map(|_| (script.number(near), Time::from_ps(script.word()))).collect();
-        let _ = self.hear(&AckInTransit { subflow, ranges, ecn, delay, received }, false);
+        let _ = self.receive_ack(&AckInTransit { subflow, ranges, ecn, delay, received }, false);
     }
 
     fn on_timers(&mut self) {
@@ -317,19 +317,19 @@ impl BodiesWorld {
             self.channel.on_timer(self.now);
         }
         for subflow in 0..self.channel.subflows() {
-            self.answer_if_due(subflow);
+            self.ack_if_due(subflow);
         }
     }
 
     /// Asserts the invariants that hold after each step.
     fn check(&self) {
         assert!(self.channel.remembered() <= self.most * u64::from(self.channel.subflows()));
-        assert!(self.misled || self.read_new >= self.read.below());
+        assert!(self.accepted_false_ack || self.read_new >= self.read.below());
         assert!(self.read_new <= self.channel.work().written, "a byte is read twice");
     }
 
     /// From now on every packet and every acknowledgement arrives, after half a round trip each. Everything must end.
-    fn end_honestly(&mut self) {
+    fn run_to_end(&mut self) {
         let began = self.now;
         for rounds in 0.. {
             assert!(rounds < 200_000, "no end after {} of {} bytes", self.read.below(), self.channel.work().written);
@@ -338,9 +338,9 @@ impl BodiesWorld {
                 self.arrive(packet);
                 continue;
             }
-            if let Some(answer) = self.answers.pop_front() {
+            if let Some(answer) = self.acks_in_transit.pop_front() {
                 self.now += RTT.over(64);
-                if self.hear(&answer, true).is_err() && self.refused {
+                if self.receive_ack(&answer, true).is_err() && self.refused {
                     return;
                 }
                 continue;
@@ -352,7 +352,7 @@ impl BodiesWorld {
                 SendState::At(time) => time,
                 _ => Time::NEVER,
             };
-            let due = self.arrivals.iter().map(ReceivedPackets::answer_at).min().unwrap_or(Time::NEVER);
+            let due = self.arrivals.iter().map(ReceivedPackets::ack_due_at).min().unwrap_or(Time::NEVER);
             let next = self.channel.next_timer().min(due).min(pace).max(self.now);
             assert!(next.is_set(), "nothing will happen any more");
             self.now = next;
@@ -360,7 +360,7 @@ impl BodiesWorld {
         }
         let took = self.now.since(began);
         assert!(took < Span::from_s(60), "the end took {took}");
-        if !self.misled {
+        if !self.accepted_false_ack {
             let written = self.channel.work().written;
             assert_eq!((self.read.below(), self.read_new), (written, written));
         }
@@ -378,11 +378,11 @@ pub(crate) fn pair(bytes: &[u8]) {
     // At least one subflow must be able to send.
     if world.closed.iter().all(|closed| *closed) {
         world.channel.add_subflow(Some(law(world.law, &world.path)), world.now).expect("there are few");
-        world.arrivals.push(ReceivedPackets::new(world.answering));
+        world.arrivals.push(ReceivedPackets::new(world.ack_policy));
         world.closed.push(false);
     }
     if !world.refused {
-        world.end_honestly();
+        world.run_to_end();
         world.check();
     }
 }

@@ -65,7 +65,7 @@ impl Stream {
         self.acked.below() == self.written
     }
 
-    fn forget_what_came(&mut self) {
+    fn forget_acked(&mut self) {
         while self.lost.front().is_some_and(|&part| self.acked.has(part)) {
             self.lost.pop_front();
         }
@@ -76,7 +76,7 @@ impl DataSource for Stream {
     type Content = StreamRange;
 
     fn next_bytes(&mut self, mss: u32) -> Option<u32> {
-        self.forget_what_came();
+        self.forget_acked();
         let new = u32::try_from(self.written - self.next).unwrap_or(u32::MAX);
         let len = self.lost.front().map_or(new, |part| part.len);
         (len > 0).then(|| len.min(mss))

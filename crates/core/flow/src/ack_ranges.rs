@@ -36,7 +36,7 @@ impl EcnCounts {
         self.ect0.checked_add(self.ect1)?.checked_add(self.ce)
     }
 
-    fn runs_back(&self, before: &Self) -> bool {
+    fn decreases_from(&self, before: &Self) -> bool {
         self.ect0 < before.ect0 || self.ect1 < before.ect1 || self.ce < before.ce
     }
 }
@@ -78,7 +78,7 @@ pub enum AckError {
         times: usize,
     },
     /// A range ends before it begins.
-    UpsideDown(Range),
+    InvertedRange(Range),
     /// A range touches the one before it, or is newer.
     OutOfOrder(Range),
     /// A packet is acknowledged that was never sent.
@@ -94,14 +94,14 @@ pub enum AckError {
         number: u64,
     },
     /// The counts of codepoints are lower than they were.
-    EcnRunsBack {
+    EcnDecreased {
         /// Counts in this acknowledgement.
         counts: EcnCounts,
         /// Counts in an earlier acknowledgement.
         before: EcnCounts,
     },
     /// More packets are counted with a codepoint than were sent.
-    EcnTooMany {
+    EcnExceedsSent {
         /// Counts in the acknowledgement.
         counts: EcnCounts,
         /// Number of packets sent.
@@ -115,34 +115,34 @@ impl fmt::Display for AckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::NoSubflow { subflow, subflows } => {
-                write!(f, "an acknowledgement is for subflow {subflow}; there are {subflows}, from 0 on")
+                write!(f, "an acknowledgement is for subflow {subflow}; the flow has {subflows}, numbered from 0")
             }
-            Self::Empty => write!(f, "an acknowledgement names no packet"),
+            Self::Empty => write!(f, "an acknowledgement contains no packet number"),
             Self::TooManyRanges { ranges } => {
                 write!(f, "an acknowledgement has {ranges} ranges; at most {MAX_RANGES} are allowed")
             }
             Self::TooManyTimes { times } => {
                 write!(f, "an acknowledgement has {times} time stamps; at most {MAX_TIMES} are allowed")
             }
-            Self::UpsideDown(Range { first, last }) => {
-                write!(f, "a range of an acknowledgement begins at packet {first} and ends at {last}")
+            Self::InvertedRange(Range { first, last }) => {
+                write!(f, "an acknowledgement range is inverted: first {first}, last {last}")
             }
             Self::OutOfOrder(Range { first, last }) => {
-                write!(f, "range {first} to {last} of an acknowledgement does not lie below the one before it")
+                write!(f, "acknowledgement range {first} to {last} is not below the previous range")
             }
             Self::NeverSent { number, next } => {
-                write!(f, "packet {number} is acknowledged and never left; the next one gets number {next}")
+                write!(f, "packet {number} is acknowledged, but was not sent: the next packet number is {next}")
             }
             Self::Skipped { number } => {
-                write!(f, "packet {number} is acknowledged; that number was left out, so nothing with it came")
+                write!(f, "packet {number} is acknowledged, but that packet number was skipped")
             }
-            Self::EcnRunsBack { counts, before } => {
-                write!(f, "counts of ECN codepoints run back: {counts:?} after {before:?}")
+            Self::EcnDecreased { counts, before } => {
+                write!(f, "ECN counts decreased from {before:?} to {counts:?}")
             }
-            Self::EcnTooMany { counts, sent } => {
-                write!(f, "more packets came with ECN codepoints than the {sent} that left: {counts:?}")
+            Self::EcnExceedsSent { counts, sent } => {
+                write!(f, "the ECN counts {counts:?} exceed the {sent} packets sent")
             }
-            Self::NegativeDelay(delay) => write!(f, "an acknowledgement was held back for {delay}"),
+            Self::NegativeDelay(delay) => write!(f, "an acknowledgement reports a negative delay of {delay}"),
         }
     }
 }
@@ -164,13 +164,13 @@ pub(crate) struct AckValidator {
     /// The last number that was left out on purpose.
     skipped: Option<u64>,
     /// The shortest round trip so far, the receiver's delay included.
-    least_rtt: Option<Span>,
+    min_rtt: Option<Span>,
 }
 
 impl AckValidator {
     /// Resets the minimum RTT and the pending marks, because the peer is now reached over another path.
     pub(crate) fn reset(&mut self) {
-        (self.marks, self.least_rtt) = (0, None);
+        (self.marks, self.min_rtt) = (0, None);
     }
 
     pub(crate) const fn new() -> Self {
@@ -181,7 +181,7 @@ impl AckValidator {
             ecn_fails: false,
             marks: 0,
             skipped: None,
-            least_rtt: None,
+            min_rtt: None,
         }
     }
 
@@ -210,7 +210,7 @@ impl AckValidator {
         let mut above = None;
         for &range in acks.ranges {
             if range.first > range.last {
-                return Err(AckError::UpsideDown(range));
+                return Err(AckError::InvertedRange(range));
             }
             // A number is missing between two ranges, or they were one. No overflow: `above` is not 0, as one is below it.
             if above.is_some_and(|above: Range| range.last >= above.first || range.last == above.first - 1) {
@@ -229,18 +229,18 @@ impl AckValidator {
 
     /// Checks the ECN counts. An acknowledgement that arrives out of order has lower counts, and is not checked.
     fn check_ecn(&self, acks: &AckRanges, newest: u64, next: u64) -> Result<(), AckError> {
-        let Some(counts) = acks.ecn.filter(|_| self.is_news(newest)) else { return Ok(()) };
-        if counts.runs_back(&self.ecn) {
-            return Err(AckError::EcnRunsBack { counts, before: self.ecn });
+        let Some(counts) = acks.ecn.filter(|_| self.is_newer(newest)) else { return Ok(()) };
+        if counts.decreases_from(&self.ecn) {
+            return Err(AckError::EcnDecreased { counts, before: self.ecn });
         }
         if counts.total().is_none_or(|total| total > next) {
-            return Err(AckError::EcnTooMany { counts, sent: next });
+            return Err(AckError::EcnExceedsSent { counts, sent: next });
         }
         Ok(())
     }
 
     /// Returns whether this number is higher than all acknowledged numbers.
-    fn is_news(&self, number: u64) -> bool {
+    fn is_newer(&self, number: u64) -> bool {
         self.highest.is_none_or(|highest| highest < number)
     }
 
@@ -248,7 +248,7 @@ impl AckValidator {
     /// them.
     pub(crate) fn take(&mut self, acks: &AckRanges, packets: u64) -> u64 {
         self.packets += packets;
-        if let Some(newest) = acks.ranges.first().map(|range| range.last).filter(|&newest| self.is_news(newest)) {
+        if let Some(newest) = acks.ranges.first().map(|range| range.last).filter(|&newest| self.is_newer(newest)) {
             self.highest = Some(newest);
             if let Some(counts) = acks.ecn {
                 self.count(counts);
@@ -268,10 +268,10 @@ impl AckValidator {
 
     /// Returns the amount by which the RTT reported to the law is below the measured one: the receiver's delay, unless
     /// that would make the RTT lower than the minimum (RFC 9002 §5.3).
-    pub(crate) fn receivers_part(&mut self, rtt: Span, delay: Span) -> Span {
-        let least = self.least_rtt.map_or(rtt, |least| least.min(rtt));
-        self.least_rtt = Some(least);
-        if rtt - least >= delay { delay } else { Span::ZERO }
+    pub(crate) fn ack_delay_correction(&mut self, rtt: Span, delay: Span) -> Span {
+        let min_rtt = self.min_rtt.map_or(rtt, |min| min.min(rtt));
+        self.min_rtt = Some(min_rtt);
+        if rtt - min_rtt >= delay { delay } else { Span::ZERO }
     }
 }
 
@@ -294,82 +294,83 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_true_is_an_error() {
-        let mut heard = AckValidator::new();
-        heard.skip(50);
-        let check = |numbers: &[(u64, u64)]| heard.check(&acks(&ranges(numbers)), 100);
+    fn invalid_acks_are_errors() {
+        let mut validator = AckValidator::new();
+        validator.skip(50);
+        let check = |numbers: &[(u64, u64)]| validator.check(&acks(&ranges(numbers)), 100);
         assert_eq!(check(&[(90, 99), (51, 80), (0, 49)]), Ok(()));
         assert_eq!(check(&[]), Err(AckError::Empty));
         assert_eq!(check(&[(90, 100)]), Err(AckError::NeverSent { number: 100, next: 100 }));
         assert_eq!(check(&[(0, u64::MAX)]), Err(AckError::NeverSent { number: u64::MAX, next: 100 }));
-        assert_eq!(check(&[(8, 7)]), Err(AckError::UpsideDown(Range { first: 8, last: 7 })));
+        assert_eq!(check(&[(8, 7)]), Err(AckError::InvertedRange(Range { first: 8, last: 7 })));
         assert_eq!(check(&[(10, 20), (8, 9)]), Err(AckError::OutOfOrder(Range { first: 8, last: 9 })));
         assert_eq!(check(&[(10, 20), (30, 40)]), Err(AckError::OutOfOrder(Range { first: 30, last: 40 })));
         assert_eq!(check(&[(0, 3), (0, 0)]), Err(AckError::OutOfOrder(Range { first: 0, last: 0 })));
         assert_eq!(check(&[(60, 70), (45, 55)]), Err(AckError::Skipped { number: 50 }));
         let many: Vec<Range> = (0..65).map(|step| Range::of(2 * (64 - step))).collect();
-        assert_eq!(heard.check(&acks(&many), 200), Err(AckError::TooManyRanges { ranges: 65 }));
+        assert_eq!(validator.check(&acks(&many), 200), Err(AckError::TooManyRanges { ranges: 65 }));
         let late = AckRanges { delay: Span::from_ps(-1), ..acks(&many[..1]) };
-        assert_eq!(heard.check(&late, 200), Err(AckError::NegativeDelay(Span::from_ps(-1))));
+        assert_eq!(validator.check(&late, 200), Err(AckError::NegativeDelay(Span::from_ps(-1))));
     }
 
     #[test]
-    fn counts_grow_and_no_more_came_than_left() {
-        let mut heard = AckValidator::new();
+    fn ecn_counts_never_decrease_or_exceed_packets_sent() {
+        let mut validator = AckValidator::new();
         let mut answer = |last: u64, ecn: EcnCounts, packets: u64| {
             let ranges = [Range { first: 0, last }];
             let acks = AckRanges { ecn: Some(ecn), ..acks(&ranges) };
-            heard.check(&acks, 20).map(|()| heard.take(&acks, packets))
+            validator.check(&acks, 20).map(|()| validator.take(&acks, packets))
         };
         assert_eq!(answer(3, counts(3, 0, 1), 4), Ok(1));
         assert_eq!(answer(9, counts(7, 0, 3), 6), Ok(2));
         // Overtaken by a later acknowledgement: its counts are older, and its marks are known.
         assert_eq!(answer(5, counts(4, 0, 2), 0), Ok(0));
         let before = counts(7, 0, 3);
-        assert_eq!(answer(10, counts(8, 0, 2), 1), Err(AckError::EcnRunsBack { counts: counts(8, 0, 2), before }));
+        assert_eq!(answer(10, counts(8, 0, 2), 1), Err(AckError::EcnDecreased { counts: counts(8, 0, 2), before }));
         for too_many in [counts(17, 0, 4), counts(u64::MAX, 1, 3), counts(u64::MAX, u64::MAX, u64::MAX)] {
-            assert_eq!(answer(10, too_many, 1), Err(AckError::EcnTooMany { counts: too_many, sent: 20 }));
+            assert_eq!(answer(10, too_many, 1), Err(AckError::EcnExceedsSent { counts: too_many, sent: 20 }));
         }
         assert_eq!(answer(10, counts(7, 0, 4), 1), Ok(1));
     }
 
     /// A path that clears codepoints is detected, and its counts are ignored from then on.
     #[test]
-    fn bleached_paths_are_found() {
-        let mut heard = AckValidator::new();
+    fn ecn_bleaching_is_detected() {
+        let mut validator = AckValidator::new();
         for (last, packets, ce, works) in [(0, 1, 1, true), (5, 5, 2, false), (9, 4, 10, false)] {
             let ranges = [Range { first: 0, last }];
             let acks = AckRanges { ecn: Some(counts(0, 0, ce)), ..acks(&ranges) };
-            assert_eq!(heard.check(&acks, 20), Ok(()));
-            assert_eq!((heard.take(&acks, packets) > 0, heard.ecn_works()), (works, works));
+            assert_eq!(validator.check(&acks, 20), Ok(()));
+            assert_eq!((validator.take(&acks, packets) > 0, validator.ecn_works()), (works, works));
         }
     }
 
     /// An acknowledgement counts packet 3 without covering it, and a mark arrives in one that acknowledges nothing new.
     #[test]
-    fn marks_wait_for_a_packet() {
-        let mut heard = AckValidator::new();
+    fn marks_are_deferred_to_the_next_acked_packet() {
+        let mut validator = AckValidator::new();
         let mut take = |last, packets, ect0, ce| {
             let ranges = [Range { first: 0, last }];
             let acks = AckRanges { ecn: Some(counts(ect0, 0, ce)), ..acks(&ranges) };
-            assert_eq!(heard.check(&acks, 20), Ok(()));
-            let marks = heard.take(&acks, packets);
-            assert!(heard.ecn_works());
+            assert_eq!(validator.check(&acks, 20), Ok(()));
+            let marks = validator.take(&acks, packets);
+            assert!(validator.ecn_works());
             marks
         };
         assert_eq!([take(7, 7, 8, 0), take(8, 0, 8, 1), take(9, 2, 9, 1), take(10, 1, 10, 1)], [0, 0, 1, 0]);
     }
 
     #[test]
-    fn the_receivers_delay_never_hides_the_path() {
-        let mut heard = AckValidator::new();
-        let mut part = |rtt, delay| heard.receivers_part(Span::from_us(rtt), Span::from_us(delay)).ns() / 1_000;
+    fn ack_delay_never_lowers_rtt_below_the_minimum() {
+        let mut validator = AckValidator::new();
+        let mut part =
+            |rtt, delay| validator.ack_delay_correction(Span::from_us(rtt), Span::from_us(delay)).ns() / 1_000;
         assert_eq!([part(100, 0), part(130, 25), part(130, 40), part(90, 10), part(100, 10)], [0, 25, 0, 0, 10]);
     }
 
     #[test]
-    fn errors_name_what_is_wrong() {
+    fn error_messages_name_the_packet() {
         let error = AckError::NeverSent { number: 9, next: 7 };
-        assert_eq!(format!("{error}"), "packet 9 is acknowledged and never left; the next one gets number 7");
+        assert_eq!(format!("{error}"), "packet 9 is acknowledged, but was not sent: the next packet number is 7");
     }
 }

@@ -108,12 +108,12 @@ impl CwndUsage {
         timeouts_in(idle, timeout).map(|timeouts| Notification::Idle { now, idle, timeouts })
     }
 
-    /// Records that a packet was sent, with `again` bytes of retransmission.
+    /// Records that a packet was sent, with `retransmitted` bytes of retransmission.
     #[inline]
-    pub(crate) fn sent(&mut self, now: Time, again: Bytes) {
+    pub(crate) fn sent(&mut self, now: Time, retransmitted: Bytes) {
         self.last_sent = Some(now);
         if let Some(episode) = self.validation.as_mut().and_then(|unused| unused.episode.as_mut()) {
-            episode.resent += again;
+            episode.resent += retransmitted;
         }
     }
 
@@ -143,7 +143,7 @@ impl CwndUsage {
     /// Returns whether a window is in use, so that it may grow. Call it before an acknowledgement is passed to the law.
     pub(crate) fn is_valid(&self, window: Bytes) -> bool {
         let unused = self.validation.as_ref().filter(|unused| unused.rule == Validation::Rfc7661);
-        unused.is_none_or(|unused| validation::is_valid(window, unused.pipe.most()))
+        unused.is_none_or(|unused| validation::is_valid(window, unused.pipe.max()))
     }
 
     /// Records the acknowledgement of a packet sent at `sent_at`; `delivered` is the payload delivered in its round
@@ -163,7 +163,7 @@ impl CwndUsage {
         {
             return validation::after_recovery(window, pipe, flight, resent);
         }
-        if validation::is_valid(window, unused.pipe.most()) {
+        if validation::is_valid(window, unused.pipe.max()) {
             unused.since = None;
             return None;
         }
@@ -177,7 +177,7 @@ impl CwndUsage {
 
     /// Records losses or marks, before they are reported to the law: the newest of these packets was sent at `sent_at`,
     /// with `flight` in flight, they included. Returns a notification for the law to be sent first.
-    pub(crate) fn before_cut(
+    pub(crate) fn before_reduction(
         &mut self,
         now: Time,
         sent_at: Time,
@@ -185,7 +185,7 @@ impl CwndUsage {
         window: Bytes,
     ) -> Option<Notification<'static>> {
         let unused = self.validation.as_mut().filter(|unused| unused.rule == Validation::Rfc7661)?;
-        let pipe = unused.pipe.most().filter(|_| unused.episode_at.is_none_or(|began| sent_at >= began))?;
+        let pipe = unused.pipe.max().filter(|_| unused.episode_at.is_none_or(|began| sent_at >= began))?;
         if validation::is_valid(window, Some(pipe)) {
             return None;
         }
@@ -215,8 +215,8 @@ impl PipeAck {
         Self { periods: [None; PERIODS], began: now }
     }
 
-    fn sample(&mut self, now: Time, delivered: Bytes, over: Span) {
-        let period = over.over(PERIODS as u32);
+    fn sample(&mut self, now: Time, delivered: Bytes, window: Span) {
+        let period = window.over(PERIODS as u32);
         let mut passed = 0;
         while now.since(self.began) >= period && passed < PERIODS {
             self.periods.rotate_right(1);
@@ -230,7 +230,7 @@ impl PipeAck {
         self.periods[0] = self.periods[0].max(Some(delivered));
     }
 
-    fn most(&self) -> Option<Bytes> {
+    fn max(&self) -> Option<Bytes> {
         self.periods.iter().copied().max().flatten()
     }
 }
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timeouts_are_counted_as_linux_counts_them() {
+    fn idle_timeouts_match_linux() {
         let expected = [(1_000, None), (1_001, Some(1)), (2_000, Some(1)), (2_001, Some(2)), (10_000, Some(9))];
         for (idle_us, timeouts) in expected {
             assert_eq!(timeouts_in(Span::from_us(idle_us), Span::from_us(1_000)), timeouts, "{idle_us}");
@@ -248,12 +248,12 @@ mod tests {
     }
 
     #[test]
-    fn pipe_ack_is_the_most_of_late() {
+    fn pipe_ack_is_the_recent_maximum() {
         let mut pipe = PipeAck::new(Time::ZERO);
-        assert_eq!(pipe.most(), None);
+        assert_eq!(pipe.max(), None);
         let mut at = |ms, delivered| {
             pipe.sample(Time::from_ms(ms), Bytes::new(delivered), Span::from_s(1));
-            pipe.most().map(Bytes::get)
+            pipe.max().map(Bytes::get)
         };
         assert_eq!([at(10, 500), at(100, 400), at(210, 300)], [Some(500); 3]);
         // Five periods of 200 ms: the first ends at 200 ms and is forgotten from 1 s on.

@@ -33,23 +33,23 @@ impl History {
         let number = seq / count;
         if number >= *next {
             // The newest so far is now one of those before.
-            let came = if *next == 0 { 0 } else { u32::from(*bits) << 1 | 1 };
-            *bits = came.checked_shl(number - *next).map_or(0, |bits| bits as u8);
+            let shifted = if *next == 0 { 0 } else { u32::from(*bits) << 1 | 1 };
+            *bits = shifted.checked_shl(number - *next).map_or(0, |bits| bits as u8);
             *next = number + 1;
             return *bits;
         }
-        let back = *next - 1 - number;
-        if (1..=DEPTH).contains(&back) {
-            *bits |= 1 << (back - 1);
+        let distance = *next - 1 - number;
+        if (1..=DEPTH).contains(&distance) {
+            *bits |= 1 << (distance - 1);
         }
         0
     }
 }
 
 /// Returns the packets that the history of an acknowledgement of `seq` reports as received, the newest first.
-pub(crate) fn came(seq: u32, bits: u8, subflows: u32) -> impl Iterator<Item = u32> {
-    let before = (1..=DEPTH).filter(move |back| bits >> (back - 1) & 1 != 0);
-    before.filter_map(move |back| seq.checked_sub(back * subflows))
+pub(crate) fn received(seq: u32, bits: u8, subflows: u32) -> impl Iterator<Item = u32> {
+    let before = (1..=DEPTH).filter(move |distance| bits >> (distance - 1) & 1 != 0);
+    before.filter_map(move |distance| seq.checked_sub(distance * subflows))
 }
 
 #[cfg(test)]
@@ -59,13 +59,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn each_subflow_has_its_own() {
+    fn each_subflow_has_its_own_history() {
         let mut history = History::new(3);
-        let said = [0, 1, 3, 7, 9, 6].map(|seq| history.on_packet(seq));
+        let reported = [0, 1, 3, 7, 9, 6].map(|seq| history.on_packet(seq));
         // Before 3: 0. Before 7: not 4, but 1. Before 9: not 6, but 3 and 0. 6 arrives late.
-        assert_eq!(said, [0, 0, 0b1, 0b10, 0b110, 0]);
+        assert_eq!(reported, [0, 0, 0b1, 0b10, 0b110, 0]);
         assert_eq!(history.on_packet(12), 0b1111);
-        assert_eq!(came(12, 0b1111, 3).collect::<Vec<_>>(), [9, 6, 3, 0]);
+        assert_eq!(received(12, 0b1111, 3).collect::<Vec<_>>(), [9, 6, 3, 0]);
         assert_eq!((history.on_packet(12 + 27), history.on_packet(12 + 60)), (0, 0));
     }
 
@@ -73,16 +73,16 @@ mod tests {
         /// An acknowledgement only covers received packets, in any order of arrival, and that of a newest packet covers
         /// all of them.
         #[test]
-        fn says_what_came(subflows in 1..5u32, seqs in proptest::collection::vec(0..60u32, 1..80)) {
+        fn history_reports_received_packets(subflows in 1..5u32, seqs in proptest::collection::vec(0..60u32, 1..80)) {
             let mut history = History::new(subflows);
             let mut all = BTreeSet::new();
             for seq in seqs {
                 let newest = all.iter().all(|&known: &u32| known % subflows != seq % subflows || known < seq);
-                let said: BTreeSet<u32> = came(seq, history.on_packet(seq), subflows).collect();
-                prop_assert!(said.is_subset(&all));
+                let reported: BTreeSet<u32> = received(seq, history.on_packet(seq), subflows).collect();
+                prop_assert!(reported.is_subset(&all));
                 if newest {
                     let near = |&&known: &&u32| known % subflows == seq % subflows && known + DEPTH * subflows >= seq;
-                    prop_assert_eq!(said, all.iter().filter(near).copied().collect::<BTreeSet<u32>>());
+                    prop_assert_eq!(reported, all.iter().filter(near).copied().collect::<BTreeSet<u32>>());
                 }
                 all.insert(seq);
             }

@@ -111,7 +111,7 @@ impl HostShim {
     }
 
     /// Returns the payload that the law has released and the NIC has not taken.
-    pub fn waits(&self) -> Bytes {
+    pub fn queued_bytes(&self) -> Bytes {
         Bytes::new(self.queue.waiting_bytes)
     }
 
@@ -146,7 +146,7 @@ impl HostShim {
     /// Returns whether a packet may go to the NIC at `now`.
     #[inline(never)]
     pub fn poll<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> SendState {
-        if self.segment.left > 0 && self.goes_on(sender) {
+        if self.segment.left > 0 && self.continues_segment(sender) {
             return SendState::Now;
         }
         self.release(sender, now);
@@ -180,7 +180,7 @@ impl HostShim {
     ) -> Scheduling {
         debug_assert!(
             reading.is_some() == self.reads_clock(),
-            "a reading is given exactly if the shim reads the clock"
+            "a reading is needed exactly if the shim reads the clock"
         );
         let taken = match &mut self.scheduled {
             Some(scheduled) => scheduled.take(sender, now),
@@ -214,7 +214,7 @@ impl HostShim {
         } else {
             *left = left.saturating_sub(bytes);
         }
-        self.goes_on(sender)
+        self.continues_segment(sender)
     }
 
     /// Checks that the small queue's count matches its content. Returns the number of entries examined.
@@ -230,7 +230,7 @@ impl HostShim {
     }
 
     /// Returns whether there is a next packet for the segment; if not, ends the segment.
-    fn goes_on<L: ControlLaw>(&mut self, sender: &mut Sender<L>) -> bool {
+    fn continues_segment<L: ControlLaw>(&mut self, sender: &mut Sender<L>) -> bool {
         let next = self.queue.waiting.front().map(|segment| segment.bytes).or_else(|| sender.next_bytes());
         if next.is_none_or(|bytes| bytes > self.segment.left) {
             self.segment.left = 0;
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_queue_holds_what_the_window_lets_go_up_to_its_limit() {
+    fn a_small_queue_holds_up_to_its_limit() {
         let config = HostShimConfig { small_queue: Some(Bytes::new(4_000)), ..HostShimConfig::default() };
         let (mut sender, mut edge) = (sender(10, false), HostShim::new(&config, MSS, None, None));
         assert_eq!(edge.poll(&mut sender, us(0)), SendState::Now);
@@ -362,7 +362,7 @@ mod tests {
 
     /// A packet that is declared lost while it waits is never sent: only packets that the NIC takes count as sent.
     #[test]
-    fn what_never_leaves_does_not_count_as_sent() {
+    fn packets_lost_in_the_small_queue_are_not_sent() {
         let config = HostShimConfig { small_queue: Some(Bytes::new(4_000)), ..HostShimConfig::default() };
         let (mut sender, mut edge) = (sender(10, false), HostShim::new(&config, MSS, None, None));
         edge.poll(&mut sender, us(0));
@@ -386,7 +386,7 @@ mod tests {
     /// 64 kB of a window of ten packets of 1 kB: a turn is limited by the window at its beginning, regardless of
     /// acknowledgements meanwhile.
     #[test]
-    fn a_segment_keeps_its_turn_for_what_its_window_let_go_at_its_beginning() {
+    fn a_segment_lasts_for_the_window_at_its_beginning() {
         for (payload, turn) in [(4_000, 4), (64_000, 10), (MSS, 1), (0, 1)] {
             let config = HostShimConfig { segment: payload, ..HostShimConfig::default() };
             assert_eq!(config.is_plain(MSS), turn == 1);
@@ -429,12 +429,12 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_paces_makes_up_for_half_of_a_packets_time() {
+    fn a_pacing_queue_makes_up_for_half_a_packet_time() {
         let config = HostShimConfig { small_queue: Some(Bytes::new(4_000)), fq: true, ..HostShimConfig::default() };
         // Ten packets in a round trip of 10 us: one a microsecond.
         let (mut sender, mut edge) = (sender(10, true), HostShim::new(&config, MSS, None, None));
         let gap = sender.gap_after(MSS);
-        let mut next = |edge: &mut HostShim, at: Time| {
+        let mut take_at = |edge: &mut HostShim, at: Time| {
             assert_eq!(edge.poll(&mut sender, at), SendState::Now);
             edge.take(&mut sender, at, None);
             match edge.poll(&mut sender, at) {
@@ -442,14 +442,14 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        let on_time = next(&mut edge, us(1));
+        let on_time = take_at(&mut edge, us(1));
         assert_eq!(on_time, us(1) + gap);
         let late = on_time + Span::from_us(9);
-        assert_eq!(next(&mut edge, late), late + gap - gap.over(2));
+        assert_eq!(take_at(&mut edge, late), late + gap - gap.over(2));
     }
 
     #[test]
-    fn a_count_that_is_wrong_is_found() {
+    fn check_finds_a_wrong_byte_count() {
         let config = HostShimConfig { small_queue: Some(Bytes::new(4_000)), ..HostShimConfig::default() };
         let (mut sender, mut edge) = (sender(10, false), HostShim::new(&config, MSS, None, None));
         edge.poll(&mut sender, us(0));
@@ -461,13 +461,13 @@ mod tests {
     proptest! {
         /// Checks that an edge without stages changes nothing, for any sequence of calls and acknowledgements.
         #[test]
-        fn an_edge_with_nothing_in_it_is_not_there(
+        fn a_shim_without_stages_changes_nothing(
             (window, paced) in (1..20u64, any::<bool>()),
             steps in proptest::collection::vec((0..3_000u64, any::<bool>()), 1..200),
         ) {
             let (mut plain, mut edged) = (sender(window, paced), sender(window, paced));
             let mut edge = HostShim::new(&HostShimConfig::default(), MSS, None, None);
-            let (mut now, mut away) = (Time::ZERO, VecDeque::new());
+            let (mut now, mut in_flight) = (Time::ZERO, VecDeque::new());
             for (ns, sends) in steps {
                 now += Span::from_unsigned_ps(ns * 1_000);
                 let polled = plain.poll(now);
@@ -476,8 +476,8 @@ mod tests {
                     let segment = plain.send(now);
                     prop_assert_eq!(edge.take(&mut edged, now, None), Scheduling { segment, credit: None });
                     prop_assert!(!edge.keeps_turn(&mut edged, segment.bytes));
-                    away.push_back(segment);
-                } else if let Some(segment) = away.pop_front() {
+                    in_flight.push_back(segment);
+                } else if let Some(segment) = in_flight.pop_front() {
                     acknowledge(&mut plain, now, &segment);
                     acknowledge(&mut edged, now, &segment);
                 }

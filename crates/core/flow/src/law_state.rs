@@ -65,7 +65,7 @@ pub(crate) struct LawState<L> {
     /// Send time of the last acknowledged packet, or of the first packet of a flight.
     pub(crate) flight_began: Time,
     /// Until this time acknowledged payload counts as marked: a switch requested a lower rate, and the law only reads marks.
-    pub(crate) asked_until: Time,
+    pub(crate) marked_until: Time,
     /// Limit of packets sent now (`C.app_limited` of draft-ietf-ccwg-bbr, §4.1.2.4; `tp->app_limited` in Linux's
     /// `tcp_rate.c`); none if there was enough to send.
     limit: Option<Limit>,
@@ -82,7 +82,7 @@ impl<L: ControlLaw> LawState<L> {
             delivered: Bytes::ZERO,
             delivered_time: now,
             flight_began: now,
-            asked_until: Time::ZERO,
+            marked_until: Time::ZERO,
             limit: None,
         }
     }
@@ -120,7 +120,7 @@ impl<L: ControlLaw> LawState<L> {
         if let Notification::DirectCnp { now } = *notification
             && !self.law.reads_direct_cnps()
         {
-            self.asked_until = now + rtt;
+            self.marked_until = now + rtt;
         }
         self.law.on_notification(notification);
     }
@@ -148,7 +148,7 @@ impl<L> LawState<L> {
     /// Removes a packet of this payload from flight.
     #[inline(always)]
     pub(crate) fn leave_flight(&mut self, bytes: Bytes) {
-        debug_assert!(bytes <= self.in_flight, "{bytes:?} leave a flight of {:?}", self.in_flight);
+        debug_assert!(bytes <= self.in_flight, "{bytes:?} are removed from {:?} in flight", self.in_flight);
         self.in_flight -= bytes;
     }
 

@@ -2,24 +2,24 @@
 
 use units::{Span, mix64, mul_div};
 
-/// A measurement error: up to `most` is added to each round trip that the law receives, evenly distributed. Loss
+/// A measurement error: up to `max` is added to each round trip that the law receives, evenly distributed. Loss
 /// detection and timeouts use the true round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Noise {
     /// Maximum noise; zero for none.
-    pub most: Span,
+    pub max: Span,
     /// Seed of this flow's noise.
     pub seed: u64,
 }
 
 impl Noise {
     /// No noise.
-    pub const NONE: Self = Self { most: Span::ZERO, seed: 0 };
+    pub const NONE: Self = Self { max: Span::ZERO, seed: 0 };
 
     /// Returns the noise added to the RTT of a transmission.
     pub(crate) fn of(self, seq: u32, attempt: u8) -> Span {
         let hash = mix64(self.seed ^ mix64(u64::from(seq) << 8 | u64::from(attempt)));
-        Span::from_ps(mul_div(hash, self.most.unsigned_ps(), u64::MAX) as i64)
+        Span::from_ps(mul_div(hash, self.max.unsigned_ps(), u64::MAX) as i64)
     }
 }
 
@@ -28,8 +28,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_even_over_its_range_and_hangs_on_flow_and_packet() {
-        let noise = Noise { most: Span::from_ms(2), seed: 7 };
+    fn noise_is_uniform_and_depends_on_flow_and_packet() {
+        let noise = Noise { max: Span::from_ms(2), seed: 7 };
         let of = |noise: Noise| (0..10_000).map(move |seq| noise.of(seq, 1));
         assert!(of(noise).all(|span| Span::ZERO <= span && span <= Span::from_ms(2)));
         let mean = of(noise).sum::<Span>().over(10_000);

@@ -72,9 +72,9 @@ impl OnRampHold {
     /// delay is the difference of the two clocks (within 2.1 s, and negative where they are off by more than the
     /// delay). Does nothing where the transmission is no longer known.
     pub fn on_or_ack(&mut self, now: Time, seq: u32, attempt: u8, clock_ns: u32) {
-        let Some(place) = self.sent.iter().position(|sent| (sent.seq, sent.attempt) == (seq, attempt)) else { return };
-        let handover = self.sent[place].handover;
-        self.sent.drain(..=place);
+        let Some(index) = self.sent.iter().position(|sent| (sent.seq, sent.attempt) == (seq, attempt)) else { return };
+        let handover = self.sent[index].handover;
+        self.sent.drain(..=index);
         let delay = Span::from_ns(clock_ns.wrapping_sub(handover.clock_ns).cast_signed().into());
         self.delay = Some(delay);
         self.on_ramp.on_or_ack(now, delay - handover.base, handover.mark);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_or_ack_no_more_is_remembered_than_is_in_flight() {
+    fn records_are_bounded_by_the_flight_without_or_acks() {
         let mut hold = hold();
         let handover = hold.hand_over(Time::ZERO, 0);
         for seq in 0..1_000u32 {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_before_an_answered_packet_is_forgotten() {
+    fn records_before_an_or_acked_packet_are_dropped() {
         let mut hold = sent();
         for (seq, attempt, left) in [(3, 1, 1), (2, 1, 1), (3, 1, 1), (4, 2, 1), (4, 1, 0)] {
             hold.on_or_ack(Time::from_us(20), seq, attempt, 0);

@@ -22,18 +22,18 @@ const MAX: Span = Span::from_s(1);
 pub(crate) struct OnRampPath {
     rule: OnRamp,
     /// Maximum delay that counts.
-    most: Span,
+    max_delay: Span,
     /// Packets without a known delay, in the order in which they were sent.
     sent: VecDeque<(u64, PendingOwd)>,
     /// Minimum delay of this period and of the one before, by the two clocks; none where no delay was measured.
-    least: [Option<Span>; 2],
+    minima: [Option<Span>; 2],
     began: Time,
 }
 
 impl OnRampPath {
     pub(crate) fn new(params: OnRampParams, now: Time) -> Self {
-        let most = params.threshold + MAX;
-        Self { rule: OnRamp::new(params), most, sent: VecDeque::new(), least: [None; 2], began: now }
+        let max_delay = params.threshold + MAX;
+        Self { rule: OnRamp::new(params), max_delay, sent: VecDeque::new(), minima: [None; 2], began: now }
     }
 
     /// Returns the time until which nothing may be sent (`t_NextPkt`).
@@ -53,21 +53,21 @@ impl OnRampPath {
     /// Processes a packet's one-way delay by the two clocks. Does nothing if a later packet's delay was processed
     /// before.
     pub(crate) fn on_ack(&mut self, now: Time, number: u64, delay: Span) {
-        let Ok(place) = self.sent.binary_search_by_key(&number, |&(number, _)| number) else { return };
-        let (_, mark) = self.sent[place];
-        self.sent.drain(..=place);
+        let Ok(index) = self.sent.binary_search_by_key(&number, |&(number, _)| number) else { return };
+        let (_, mark) = self.sent[index];
+        self.sent.drain(..=index);
         let passed = now.saturating_since(self.began);
         if passed >= PERIOD.times(2) {
-            (self.least, self.began) = ([None; 2], now);
+            (self.minima, self.began) = ([None; 2], now);
         } else if passed >= PERIOD {
-            self.least = [None, self.least[0]];
+            self.minima = [None, self.minima[0]];
             self.began += PERIOD;
         }
-        let of_period = self.least[0].map_or(delay, |least| least.min(delay));
-        self.least[0] = Some(of_period);
-        let least = self.least[1].map_or(of_period, |before| before.min(of_period));
-        let over = Span::from_ps(delay.ps().saturating_sub(least.ps()));
-        self.rule.on_or_ack(now, over.min(self.most), mark);
+        let of_period = self.minima[0].map_or(delay, |min| min.min(delay));
+        self.minima[0] = Some(of_period);
+        let min_delay = self.minima[1].map_or(of_period, |before| before.min(of_period));
+        let excess = Span::from_ps(delay.ps().saturating_sub(min_delay.ps()));
+        self.rule.on_or_ack(now, excess.min(self.max_delay), mark);
     }
 
     /// Returns the total time of holds, whether there was something to send or not, the current hold included.
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use units::Frac;
 
-    fn ramp() -> OnRampPath {
+    fn path() -> OnRampPath {
         OnRampPath::new(
             OnRampParams { threshold: Span::from_us(10), gain: Frac::ratio(1, 16), strawman: true },
             Time::ZERO,
@@ -89,52 +89,55 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_counts_from_the_least_of_late_whatever_the_clocks_say() {
+    fn delay_is_relative_to_the_recent_minimum_for_any_clock_offset() {
         for apart in [Span::from_s(-7_000), Span::ZERO, Span::from_s(7_000)] {
-            let mut ramp = ramp();
-            let mut hear = |at_us: u64, number, took_us| {
+            let mut path = path();
+            let mut on_delay = |at_us: u64, number, took_us| {
                 let now = Time::from_us(at_us);
-                ramp.sent(now, number, 0);
-                ramp.on_ack(now, number, apart + Span::from_us(took_us));
-                ramp.until().saturating_since(now).ns() / 1_000
+                path.sent(now, number, 0);
+                path.on_ack(now, number, apart + Span::from_us(took_us));
+                path.until().saturating_since(now).ns() / 1_000
             };
             // The first is the minimum. 15 us more exceed the threshold by 5 us; a minimum that is 3 us lower makes that 8
             // us.
             assert_eq!(
-                [hear(10, 0, 20), hear(100, 1, 35), hear(200, 2, 17), hear(300, 3, 35)],
+                [on_delay(10, 0, 20), on_delay(100, 1, 35), on_delay(200, 2, 17), on_delay(300, 3, 35)],
                 [0, 5, 0, 8],
                 "{apart}"
             );
             // A while later the clocks have drifted by 40 us; the old minimum is forgotten after two periods.
-            assert_eq!([hear(10_000_000, 4, 60), hear(19_000_000, 5, 60), hear(20_000_000, 6, 60)], [33, 33, 0]);
+            assert_eq!(
+                [on_delay(10_000_000, 4, 60), on_delay(19_000_000, 5, 60), on_delay(20_000_000, 6, 60)],
+                [33, 33, 0]
+            );
         }
     }
 
     /// No hold is long, neither after a long silence nor for an implausible receive time of the peer.
     #[test]
-    fn no_hold_is_long() {
-        let mut ramp = ramp();
-        let mut hear = |at_s: u64, number, took: Span| {
+    fn holds_are_bounded() {
+        let mut path = path();
+        let mut on_delay = |at_s: u64, number, took: Span| {
             let now = Time::from_ms(1_000 * at_s);
-            ramp.sent(now, number, 0);
-            ramp.on_ack(now, number, took);
-            ramp.until().saturating_since(now)
+            path.sent(now, number, 0);
+            path.on_ack(now, number, took);
+            path.until().saturating_since(now)
         };
-        assert_eq!(hear(1, 0, Span::ZERO), Span::ZERO);
-        assert_eq!(hear(3_600, 1, Span::from_ms(72)), Span::ZERO);
-        assert_eq!(hear(3_601, 2, Span::from_s(9_000_000)), MAX);
-        assert_eq!(hear(3_605, 3, Span::from_ms(72)), Span::ZERO);
+        assert_eq!(on_delay(1, 0, Span::ZERO), Span::ZERO);
+        assert_eq!(on_delay(3_600, 1, Span::from_ms(72)), Span::ZERO);
+        assert_eq!(on_delay(3_601, 2, Span::from_s(9_000_000)), MAX);
+        assert_eq!(on_delay(3_605, 3, Span::from_ms(72)), Span::ZERO);
     }
 
     #[test]
-    fn no_more_is_remembered_than_may_be_heard_of() {
-        let mut ramp = ramp();
+    fn records_of_unreportable_packets_are_dropped() {
+        let mut path = path();
         for number in 0..1_000 {
-            ramp.sent(Time::from_us(number), number, number.saturating_sub(10));
+            path.sent(Time::from_us(number), number, number.saturating_sub(10));
         }
-        assert_eq!(ramp.sent.len(), 11);
-        ramp.on_ack(Time::from_us(1_000), 995, Span::ZERO);
-        ramp.on_ack(Time::from_us(1_000), 993, Span::ZERO);
-        assert_eq!(ramp.sent.len(), 4);
+        assert_eq!(path.sent.len(), 11);
+        path.on_ack(Time::from_us(1_000), 995, Span::ZERO);
+        path.on_ack(Time::from_us(1_000), 993, Span::ZERO);
+        assert_eq!(path.sent.len(), 4);
     }
 }

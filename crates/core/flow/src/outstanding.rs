@@ -69,7 +69,7 @@ pub(crate) struct Batch<'a, C> {
     /// Number and record of the newest packet among them.
     pub(crate) number: u64,
     pub(crate) record: SentPacket<C>,
-    pub(crate) answers: AckedTransmission,
+    pub(crate) acked_transmission: AckedTransmission,
     /// Payload of all packets.
     pub(crate) acked: Bytes,
     /// ECN-marked part of `acked`.
@@ -108,8 +108,8 @@ pub struct Timing {
 #[derive(Debug)]
 pub(crate) struct Outstanding<C> {
     /// Last time at which something was acknowledged.
-    heard: Time,
-    pub(crate) records: SentPackets<C>,
+    last_ack_at: Time,
+    pub(crate) sent_packets: SentPackets<C>,
     /// No packet below is in flight.
     oldest: u64,
     /// Lower bound of the send times in flight.
@@ -129,8 +129,8 @@ pub(crate) struct Outstanding<C> {
 impl<C: Copy> Outstanding<C> {
     pub(crate) fn new(timing: &Timing) -> Self {
         Self {
-            heard: Time::ZERO,
-            records: SentPackets::new(),
+            last_ack_at: Time::ZERO,
+            sent_packets: SentPackets::new(),
             oldest: 0,
             oldest_sent_at: Time::ZERO,
             newest_arrived: Time::ZERO,
@@ -144,9 +144,9 @@ impl<C: Copy> Outstanding<C> {
     /// Resets all state except packet numbers and what late acknowledgements refer to. Nothing may be in flight.
     pub(crate) fn reset(&mut self, timing: &Timing) {
         debug_assert_eq!(self.oldest(), None, "a packet is in flight on a subflow that is reset");
-        let records = mem::replace(&mut self.records, SentPackets::new());
-        let Self { heard, oldest, .. } = *self;
-        *self = Self { heard, records, oldest, ..Self::new(timing) };
+        let sent_packets = mem::replace(&mut self.sent_packets, SentPackets::new());
+        let Self { last_ack_at, oldest, .. } = *self;
+        *self = Self { last_ack_at, sent_packets, oldest, ..Self::new(timing) };
     }
 
     /// Records a transmission under `law_state`. Returns its packet number.
@@ -162,13 +162,13 @@ impl<C: Copy> Outstanding<C> {
         let mut record = SentPacket::new(departure, law_state.delivered, law_state.delivered_time, elapsed);
         record.set_sample_limit(law_state.lack());
         debug_assert!(now >= self.oldest_sent_at, "a packet leaves at {now:?}, before one that left already");
-        debug_assert!(self.oldest <= self.records.end(), "packet {} is unsent and not in flight", self.oldest);
-        let number = self.records.push(record);
+        debug_assert!(self.oldest <= self.sent_packets.end(), "packet {} is unsent and not in flight", self.oldest);
+        let number = self.sent_packets.push(record);
         law_state.in_flight += size;
         let retransmission = departure.attempt != 1;
         let sent = Sent { now, bytes: size, in_flight: law_state.in_flight, retransmission };
         let cookie = law_state.law.on_sent(&sent);
-        self.records.keep(cookie);
+        self.sent_packets.set_cookie(cookie);
         number
     }
 
@@ -178,17 +178,17 @@ impl<C: Copy> Outstanding<C> {
         let mut record = SentPacket::new(nothing, Bytes::ZERO, now, Span::ZERO);
         record.become_state(State::Done);
         debug_assert!(now >= self.oldest_sent_at, "a packet leaves at {now:?}, before one that left already");
-        let number = self.records.push(record);
-        self.records.keep(Cookie::NONE);
+        let number = self.sent_packets.push(record);
+        self.sent_packets.set_cookie(Cookie::NONE);
         // A sender of acknowledgements alone has nothing in flight, and keeps no records.
-        self.records.trim();
+        self.sent_packets.trim();
         number
     }
 
     /// Marks a packet that was sent while there was less to send under `law_state` than its law permitted.
     pub(crate) fn mark_limited<L>(&mut self, number: u64, law_state: &LawState<L>) {
-        debug_assert_eq!(number + 1, self.records.end(), "only the packet sent last can end a burst");
-        let record = self.records.get_mut(number);
+        debug_assert_eq!(number + 1, self.sent_packets.end(), "only the packet sent last can end a burst");
+        let record = self.sent_packets.get_mut(number);
         record.mark_app_limited();
         record.set_sample_limit(law_state.lack());
     }
@@ -197,7 +197,7 @@ impl<C: Copy> Outstanding<C> {
     /// that is done already.
     #[inline(always)]
     pub(crate) fn take<L>(&mut self, law_state: &mut LawState<L>, number: u64) -> Option<SentPacket<C>> {
-        let record = self.records.get_mut(number);
+        let record = self.sent_packets.get_mut(number);
         let was = *record;
         if was.state() == State::Done {
             return None;
@@ -217,16 +217,37 @@ impl<C: Copy> Outstanding<C> {
         now: Time,
         batch: &Batch<'a, C>,
     ) -> Ack<'a> {
-        let Batch { number, record, answers, acked, marked, bytes_remaining: left, noise, limited, unfilled, hops } =
-            *batch;
-        debug_assert!(now >= self.heard, "an acknowledgement at {now:?} comes after one at {:?}", self.heard);
-        debug_assert!(number < self.records.end() && marked <= acked, "{marked:?} of {acked:?} up to packet {number}");
+        let Batch {
+            number,
+            record,
+            acked_transmission,
+            acked,
+            marked,
+            bytes_remaining: left,
+            noise,
+            limited,
+            unfilled,
+            hops,
+        } = *batch;
+        debug_assert!(
+            now >= self.last_ack_at,
+            "an acknowledgement at {now:?} is processed after one at {:?}",
+            self.last_ack_at
+        );
+        debug_assert!(
+            number < self.sent_packets.end() && marked <= acked,
+            "{marked:?} of {acked:?} up to packet {number}"
+        );
         law_state.deliver(acked);
         self.rtt.progress();
         // Only the transmission that the acknowledgement acknowledges yields an RTT sample.
-        let rtt = if answers == AckedTransmission::Latest { now.since(record.sent_at) } else { self.rtt.smoothed() };
+        let rtt = if acked_transmission == AckedTransmission::Latest {
+            now.since(record.sent_at)
+        } else {
+            self.rtt.smoothed()
+        };
         let sent_at = now - rtt;
-        if answers == AckedTransmission::Latest {
+        if acked_transmission == AckedTransmission::Latest {
             self.rtt.sample(rtt);
             law_state.flight_began = law_state.flight_began.max(sent_at);
             self.newest_arrived = self.newest_arrived.max(sent_at);
@@ -236,7 +257,7 @@ impl<C: Copy> Outstanding<C> {
             sent_at,
             rtt: rtt + noise,
             acked,
-            marked: if now < law_state.asked_until { acked } else { marked },
+            marked: if now < law_state.marked_until { acked } else { marked },
             in_flight: law_state.in_flight,
             delivered: law_state.delivered,
             bytes_remaining: left,
@@ -245,11 +266,11 @@ impl<C: Copy> Outstanding<C> {
             send_elapsed: record.send_elapsed(),
             app_limited: record.is_app_limited() || limited || unfilled,
             sample_limited: record.is_sample_limited(),
-            cookie: self.records.cookie(number),
+            cookie: self.sent_packets.cookie(number),
             hops,
         };
         law_state.law.on_ack(&ack);
-        (law_state.delivered_time, self.heard) = (now, now);
+        (law_state.delivered_time, self.last_ack_at) = (now, now);
         ack
     }
 
@@ -260,17 +281,17 @@ impl<C: Copy> Outstanding<C> {
     /// A description of the inconsistency.
     pub(crate) fn check(&self) -> Result<Bytes, String> {
         let (mut in_flight, mut left) = (Bytes::ZERO, Time::ZERO);
-        for number in self.records.first()..self.records.end() {
-            let record = self.records.get(number);
+        for number in self.sent_packets.first()..self.sent_packets.end() {
+            let record = self.sent_packets.get(number);
             if record.sent_at < left {
-                return Err(format!("packet {number} left before the one before it"));
+                return Err(format!("packet {number} has an earlier send time than its predecessor"));
             }
             left = record.sent_at;
             if record.is_in_flight() {
                 in_flight += record.bytes();
                 if number < self.oldest || record.sent_at < self.oldest_sent_at {
                     let from = (self.oldest, self.oldest_sent_at);
-                    return Err(format!("packet {number} is in flight, and none before {from:?} should be"));
+                    return Err(format!("packet {number} is in flight; none sent before {from:?} may be"));
                 }
             }
         }
@@ -280,9 +301,9 @@ impl<C: Copy> Outstanding<C> {
     /// Returns the oldest packet in flight, and its send time.
     #[inline(always)]
     pub(crate) fn oldest(&mut self) -> Option<(u64, Time)> {
-        self.oldest = self.oldest.max(self.records.first());
-        while self.oldest < self.records.end() {
-            let record = self.records.get(self.oldest);
+        self.oldest = self.oldest.max(self.sent_packets.first());
+        while self.oldest < self.sent_packets.end() {
+            let record = self.sent_packets.get(self.oldest);
             if record.is_in_flight() {
                 return Some((self.oldest, record.sent_at));
             }
@@ -295,26 +316,26 @@ impl<C: Copy> Outstanding<C> {
     #[inline(always)]
     pub(crate) fn next_rack_loss(&mut self) -> Option<u64> {
         // The bound that was found last time mostly suffices.
-        if self.oldest_sent_at + self.reordering < self.newest_arrived { self.look_for_overtaken() } else { None }
+        if self.oldest_sent_at + self.reordering < self.newest_arrived { self.find_rack_loss() } else { None }
     }
 
     #[inline(never)]
-    fn look_for_overtaken(&mut self) -> Option<u64> {
+    fn find_rack_loss(&mut self) -> Option<u64> {
         let (reordering, newest_arrived) = (self.reordering, self.newest_arrived);
         let (number, sent_at) = self.oldest()?;
         self.oldest_sent_at = sent_at;
         (sent_at + reordering < newest_arrived).then_some(number)
     }
 
-    /// Returns the oldest packet in flight, if `gone` returns true for its send time.
+    /// Returns the oldest packet in flight, if `is_lost` returns true for its send time.
     #[inline(always)]
-    pub(crate) fn oldest_if(&mut self, gone: impl Fn(Time) -> bool) -> Option<u64> {
-        self.oldest().filter(|&(_, sent_at)| gone(sent_at)).map(|(number, _)| number)
+    pub(crate) fn oldest_if(&mut self, is_lost: impl Fn(Time) -> bool) -> Option<u64> {
+        self.oldest().filter(|&(_, sent_at)| is_lost(sent_at)).map(|(number, _)| number)
     }
 
     /// Declares a packet in flight lost. [`Outstanding::report_losses`] notifies the law.
     pub(crate) fn lose<L>(&mut self, law_state: &mut LawState<L>, number: u64) -> SentPacket<C> {
-        let record = self.records.get_mut(number);
+        let record = self.sent_packets.get_mut(number);
         debug_assert!(record.is_in_flight(), "packet {number} is lost twice");
         record.become_state(State::Lost);
         let record = *record;
@@ -348,8 +369,8 @@ impl<C: Copy> Outstanding<C> {
 
     /// Drops all records of sent packets and frees their memory: a connection may be idle for long.
     pub(crate) fn abandon(&mut self) {
-        self.records.abandon();
-        debug_assert!(self.oldest <= self.records.end(), "packet {} is unsent and not in flight", self.oldest);
+        self.sent_packets.abandon();
+        debug_assert!(self.oldest <= self.sent_packets.end(), "packet {} is unsent and not in flight", self.oldest);
         (self.lost, self.lost_sent_at) = (Bytes::ZERO, Time::ZERO);
     }
 
@@ -387,14 +408,14 @@ impl<C: Copy> Outstanding<C> {
     #[inline(always)]
     pub(crate) fn times_out(&self, sent_at: Time, timing: &Timing) -> Time {
         let from = match timing.loss_timer {
-            LossTimer::Flow | LossTimer::Probe => sent_at.max(self.heard),
+            LossTimer::Flow | LossTimer::Probe => sent_at.max(self.last_ack_at),
             LossTimer::Packet => sent_at,
         };
         from + self.timeout(timing)
     }
 
     /// Returns the minimum time between sending a packet and its retransmission timeout.
-    pub(crate) fn least_wait(&self, timing: &Timing) -> Span {
+    pub(crate) fn min_rto_wait(&self, timing: &Timing) -> Span {
         match timing.loss_timer {
             LossTimer::Flow | LossTimer::Probe => self.rtt.smoothed(),
             LossTimer::Packet => timing.rto_min,

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stored_is_a_burst_and_no_more() {
+    fn saved_rate_is_limited_to_one_burst() {
         let pacing = Pacing { burst: Bytes::new(5_000), ..Pacing::PLAIN };
         let mut pacer = Pacer::new(Time::ZERO);
         let now = Time::from_ms(1);

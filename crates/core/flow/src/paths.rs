@@ -181,7 +181,7 @@ struct Subflow {
     /// Time since which it has this entropy.
     since: Time,
     /// Last acknowledgement of a packet that was sent on this subflow with this entropy; none if there was none yet.
-    heard: Option<Time>,
+    last_ack_at: Option<Time>,
 }
 
 #[derive(Debug)]
@@ -211,7 +211,7 @@ impl PathSelector {
                 };
                 for _ in 0..unolb.subflows.clamp(1, UnoLb::MAX_SUBFLOWS) {
                     let entropy = subflows.draw(salt);
-                    subflows.all.push(Subflow { entropy, since: now, heard: None });
+                    subflows.all.push(Subflow { entropy, since: now, last_ack_at: None });
                 }
                 Rule::UnoLb(Box::new(subflows))
             }
@@ -234,13 +234,13 @@ impl PathSelector {
     pub(crate) fn entropy(&mut self, seq: u32, attempt: u8, subflow: u8) -> u16 {
         match &mut self.rule {
             Rule::Reps(ring) => ring.take(self.salt),
-            _ => self.untaken(seq, attempt, subflow),
+            _ => self.peek_entropy(seq, attempt, subflow),
         }
     }
 
     /// Returns the same without taking an entropy from the ring; under REPS the flow's own.
     #[inline]
-    fn untaken(&self, seq: u32, attempt: u8, subflow: u8) -> u16 {
+    fn peek_entropy(&self, seq: u32, attempt: u8, subflow: u8) -> u16 {
         match &self.rule {
             Rule::PerFlow | Rule::AfterTimeout | Rule::Plb(_) | Rule::Reps(_) => self.entropy,
             Rule::PerPacket(entropies) => {
@@ -254,7 +254,7 @@ impl PathSelector {
     /// Returns the entropy of a packet other than data: under REPS one for the flow, otherwise that of its first packet if it
     /// were sent now.
     pub(crate) fn signal_entropy(&self) -> u16 {
-        self.untaken(0, 1, 0)
+        self.peek_entropy(0, 1, 0)
     }
 
     /// Returns whether entropies of acknowledgements are used.
@@ -272,7 +272,7 @@ impl PathSelector {
 
     /// Returns whether acknowledgements are used.
     #[inline(always)]
-    pub(crate) fn listens(&self) -> bool {
+    pub(crate) fn uses_acks(&self) -> bool {
         matches!(self.rule, Rule::UnoLb(_) | Rule::Plb(_))
     }
 
@@ -289,7 +289,7 @@ impl PathSelector {
             Rule::UnoLb(unolb) => {
                 let subflow = &mut unolb.all[usize::from(subflow)];
                 if ack.sent_at >= subflow.since {
-                    subflow.heard = Some(ack.now);
+                    subflow.last_ack_at = Some(ack.now);
                 }
             }
             Rule::Plb(state) => {
@@ -322,13 +322,13 @@ impl PathSelector {
         match &mut self.rule {
             Rule::AfterTimeout | Rule::Plb(_) => self.change(),
             Rule::Reps(ring) => ring.freeze(now),
-            Rule::UnoLb(_) => self.leave_bad(now, subflows),
+            Rule::UnoLb(_) => self.leave_lossy(now, subflows),
             Rule::PerFlow | Rule::PerPacket(_) => {}
         }
     }
 
     /// Records losses on these subflows, one bit each: packets must be sent again, or their block cannot be recovered.
-    pub(crate) fn leave_bad(&mut self, now: Time, subflows: u64) {
+    pub(crate) fn leave_lossy(&mut self, now: Time, subflows: u64) {
         if let Rule::UnoLb(unolb) = &mut self.rule {
             unolb.reroute(now, subflows, self.salt);
         }
@@ -417,30 +417,31 @@ impl SubflowLoad {
         if self.rerouted.is_some_and(|last| now.since(last) <= self.base_rtt) {
             return;
         }
-        let heard_within = |it: &Subflow, span: Span| it.heard.is_some_and(|heard| now.since(heard) <= span);
+        let acked_within =
+            |it: &Subflow, span: Span| it.last_ack_at.is_some_and(|last_ack_at| now.since(last_ack_at) <= span);
         if self.random {
             let silent = self.base_rtt.over(2);
             for subflow in 0..self.all.len() {
-                if !heard_within(&self.all[subflow], silent) {
+                if !acked_within(&self.all[subflow], silent) {
                     let entropy = self.draw(salt);
-                    self.all[subflow] = Subflow { entropy, since: now, heard: None };
+                    self.all[subflow] = Subflow { entropy, since: now, last_ack_at: None };
                     self.rerouted = Some(now);
                 }
             }
             return;
         }
-        let silence = |&subflow: &usize| self.all[subflow].heard;
-        let Some(bad) = (0..self.all.len()).filter(|&subflow| lost >> subflow & 1 != 0).min_by_key(silence) else {
+        let last_ack = |&subflow: &usize| self.all[subflow].last_ack_at;
+        let Some(bad) = (0..self.all.len()).filter(|&subflow| lost >> subflow & 1 != 0).min_by_key(last_ack) else {
             return;
         };
-        let good = |&subflow: &usize| subflow != bad && heard_within(&self.all[subflow], self.recent);
+        let good = |&subflow: &usize| subflow != bad && acked_within(&self.all[subflow], self.recent);
         let alive: Vec<usize> = (0..self.all.len()).filter(good).collect();
         let drawn = self.draw(salt);
         let entropy = match u32::try_from(alive.len()) {
             Ok(0) | Err(_) => drawn,
             Ok(count) => self.all[alive[below(mix64(salt ^ self.draws), count) as usize]].entropy,
         };
-        self.all[bad] = Subflow { entropy, since: now, heard: None };
+        self.all[bad] = Subflow { entropy, since: now, last_ack_at: None };
         self.rerouted = Some(now);
     }
 }
@@ -501,7 +502,7 @@ mod tests {
     /// Independence of draws: seeds and flows are small numbers. If they were only combined by `^`, flow 2 of seed 1 would
     /// draw the same as flow 1 of seed 2.
     #[test]
-    fn no_two_flows_of_any_two_seeds_draw_the_same() {
+    fn draws_differ_by_flow_and_seed() {
         let spray = LoadBalancing::PerPacket(u16::MAX);
         let subflows = LoadBalancing::UnoLb(UnoLb { subflows: 4, recent: None, random: false, own_laws: false });
         for choice in
@@ -522,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_go_round_robin_and_again_on_the_next_subflow() {
+    fn retransmissions_use_the_next_subflow() {
         let mut paths = unolb(4, false);
         let own = entropies(&mut paths, 4);
         assert_eq!(
@@ -534,13 +535,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_subflow_takes_a_path_that_was_heard_of_once_a_round_trip() {
+    fn a_bad_subflow_takes_a_recently_acked_path_once_a_round_trip() {
         let mut paths = unolb(4, false);
         let before = entropies(&mut paths, 4);
         // Subflow 1 had an acknowledgement within a round trip, subflow 3 an older one, 0 and 2 none.
         paths.on_ack(&ack(0, 0, 0), 3);
         paths.on_ack(&ack(150, 0, 0), 1);
-        paths.leave_bad(us(320), 0b1100);
+        paths.leave_lossy(us(320), 0b1100);
         let after = entropies(&mut paths, 4);
         assert_eq!(after, [before[0], before[1], before[1], before[3]], "the silent one of the two moves");
         paths.on_timeout(us(420), 0b0001);
@@ -554,12 +555,12 @@ mod tests {
     }
 
     #[test]
-    fn as_published_all_silent_subflows_draw() {
+    fn random_mode_redraws_all_silent_subflows() {
         let mut paths = unolb(4, true);
         let before = entropies(&mut paths, 4);
         paths.on_ack(&ack(0, 0, 0), 3);
         paths.on_ack(&ack(55, 0, 0), 1);
-        paths.leave_bad(us(160), 0b0010);
+        paths.leave_lossy(us(160), 0b0010);
         let after = entropies(&mut paths, 4);
         let changed: Vec<usize> = (0..4).filter(|&subflow| before[subflow] != after[subflow]).collect();
         assert_eq!(changed, [0, 2, 3]);
@@ -622,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_ring_loses_its_oldest() {
+    fn a_full_ring_evicts_its_oldest() {
         let mut paths = ring();
         for entropy in 2_000..2_006 {
             paths.recycle(us(1), EntropyEcho { entropy, marked: false });
@@ -633,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_freezes_what_worked_and_then_explores() {
+    fn a_timeout_freezes_the_ring_and_then_explores() {
         let mut paths = ring();
         for entropy in [2_001, 2_002, 2_003] {
             paths.recycle(us(1), EntropyEcho { entropy, marked: false });
@@ -659,7 +660,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_without_entropies_draws_though_frozen() {
+    fn an_empty_frozen_ring_draws() {
         let mut paths = ring();
         paths.on_timeout(us(1), 1);
         assert_eq!(take(&mut paths, 3), drawn(3));
@@ -671,7 +672,7 @@ mod tests {
     /// Checks that a flow that changes its path again and again keeps drawing: of 65,536 values, n draws leave out one in
     /// e^(n / 65,536).
     #[test]
-    fn changes_of_path_never_run_in_a_circle() {
+    fn path_changes_do_not_cycle() {
         for flow in 0..64 {
             let mut paths = PathSelector::new(LoadBalancing::AfterTimeout, 2, flow, RTT, Time::ZERO);
             let mut seen = BTreeSet::new();

@@ -28,15 +28,15 @@ impl Range {
 #[derive(Debug)]
 pub(crate) struct Ranges {
     kept: Vec<Range>,
-    most: usize,
+    max_len: usize,
     /// Every number below is a member.
     floor: u64,
 }
 
 impl Ranges {
-    /// No numbers, and room for `most` ranges, at least 1.
-    pub(crate) fn new(most: usize) -> Self {
-        Self { kept: Vec::new(), most: most.max(1), floor: 0 }
+    /// No numbers, and room for `max_len` ranges, at least 1.
+    pub(crate) fn new(max_len: usize) -> Self {
+        Self { kept: Vec::new(), max_len: max_len.max(1), floor: 0 }
     }
 
     /// The ranges at or above the floor, the newest first.
@@ -76,7 +76,7 @@ impl Ranges {
             (Some(at), false) => self.kept[at].first = number,
             (None, true) => self.kept[below].last = number,
             (None, false) => {
-                if self.kept.len() == self.most {
+                if self.kept.len() == self.max_len {
                     self.forget_oldest(below);
                     if number < self.floor {
                         return true;
@@ -85,14 +85,14 @@ impl Ranges {
                 self.kept.insert(below, Range::of(number));
             }
         }
-        debug_assert!(self.kept.len() <= self.most, "{} ranges, {} at most", self.kept.len(), self.most);
+        debug_assert!(self.kept.len() <= self.max_len, "{} ranges, {} at most", self.kept.len(), self.max_len);
         true
     }
 
-    /// Makes room for a range at this place: forgets the oldest one, unless the new one is older still.
-    fn forget_oldest(&mut self, place: usize) {
+    /// Makes room for a range at this index: forgets the oldest one, unless the new one is older still.
+    fn forget_oldest(&mut self, index: usize) {
         let Some(&oldest) = self.kept.last() else { return };
-        if place == self.kept.len() {
+        if index == self.kept.len() {
             // The new range would be forgotten first. So it counts as a member from now on, and all below it.
             self.floor = oldest.first;
         } else {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_join_into_ranges() {
+    fn adjacent_numbers_merge_into_ranges() {
         let mut set = Ranges::new(8);
         for number in [5, 7, 9, 6, 1, 0, 3] {
             assert!(set.insert(number), "{number}");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_are_kept() {
+    fn newest_ranges_are_kept() {
         let mut set = Ranges::new(3);
         for number in [10, 20, 30, 40] {
             assert!(set.insert(number));
@@ -156,8 +156,8 @@ mod tests {
         /// Equivalence with a set of numbers, while there is room; with less room, every number reported as new is new,
         /// and the ranges are in order and do not touch.
         #[test]
-        fn as_a_set(numbers in proptest::collection::vec(0..200u64, 0..300), most in 1..40usize) {
-            let (mut all, mut roomy, mut bounded) = (BTreeSet::new(), Ranges::new(1_000), Ranges::new(most));
+        fn ranges_match_a_set(numbers in proptest::collection::vec(0..200u64, 0..300), max_len in 1..40usize) {
+            let (mut all, mut roomy, mut bounded) = (BTreeSet::new(), Ranges::new(1_000), Ranges::new(max_len));
             for number in numbers {
                 let is_new = all.insert(number);
                 prop_assert_eq!((!roomy.contains(number), roomy.insert(number)), (is_new, is_new));
@@ -168,7 +168,7 @@ mod tests {
                 let kept: BTreeSet<u64> = roomy.newest_first().iter().flat_map(|it| it.first..=it.last).collect();
                 prop_assert_eq!(&kept, &all);
                 let few = bounded.newest_first();
-                prop_assert!(few.len() <= most && few.iter().all(|it| it.first <= it.last));
+                prop_assert!(few.len() <= max_len && few.iter().all(|it| it.first <= it.last));
                 prop_assert!(few.windows(2).all(|pair| pair[1].last + 1 < pair[0].first));
                 prop_assert!(few.iter().all(|it| (it.first..=it.last).all(|member| all.contains(&member))));
             }

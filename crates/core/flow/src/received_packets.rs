@@ -46,7 +46,7 @@ pub struct AckPolicy {
 /// Packets received on one subflow, in bounded memory for any packets of the peer.
 #[derive(Debug)]
 pub struct ReceivedPackets {
-    answering: AckPolicy,
+    policy: AckPolicy,
     numbers: Ranges,
     ecn: EcnCounts,
     /// The packet with the highest number, and its arrival time.
@@ -54,9 +54,9 @@ pub struct ReceivedPackets {
     /// The packet with the highest number was marked.
     marked: bool,
     /// Ack-eliciting packets that are not acknowledged yet.
-    unanswered: u32,
+    unacked: u32,
     /// Time at which an acknowledgement is due.
-    answer_at: Time,
+    ack_due_at: Time,
     /// Numbers and times of the newest packets since the last acknowledgement, at most [`MAX_TIMES`].
     times: Vec<(u64, Time)>,
 }
@@ -66,15 +66,15 @@ const MAX_KEPT: usize = 4 * MAX_RANGES;
 
 impl ReceivedPackets {
     /// Creates the state of a subflow on which no packet has arrived.
-    pub fn new(answering: AckPolicy) -> Self {
+    pub fn new(policy: AckPolicy) -> Self {
         Self {
-            answering,
+            policy,
             numbers: Ranges::new(MAX_KEPT),
             ecn: EcnCounts::default(),
             newest: None,
             marked: false,
-            unanswered: 0,
-            answer_at: Time::NEVER,
+            unacked: 0,
+            ack_due_at: Time::NEVER,
             times: Vec::new(),
         }
     }
@@ -95,7 +95,10 @@ impl ReceivedPackets {
     /// An acknowledgement is due at once where a number is missing, where a late packet arrives, and where marking
     /// changes (RFC 9000 §13.2.1; RFC 8257 §3.2).
     pub fn on_packet(&mut self, now: Time, number: u64, codepoint: Codepoint, eliciting: AckEliciting) -> bool {
-        debug_assert!(self.newest.is_none_or(|(_, came)| came <= now), "a packet arrives before the newest one");
+        debug_assert!(
+            self.newest.is_none_or(|(_, received_at)| received_at <= now),
+            "a packet arrives before the newest one"
+        );
         debug_assert!(self.times.len() <= MAX_TIMES, "{} receive times", self.times.len());
         let highest = self.numbers.highest();
         if !self.numbers.insert(number) {
@@ -113,51 +116,51 @@ impl ReceivedPackets {
         if self.newest.is_none_or(|(newest, _)| newest < number) {
             self.newest = Some((number, now));
         }
-        if self.answering.timestamps {
+        if self.policy.timestamps {
             if self.times.len() == MAX_TIMES {
                 self.times.remove(0);
             }
             self.times.push((number, now));
         }
         if eliciting == AckEliciting::Yes {
-            self.unanswered += 1;
-            let at_once = !in_order || changed || self.unanswered >= self.answering.every;
-            let due = if at_once { now } else { now.saturating_add(self.answering.delay) };
-            self.answer_at = self.answer_at.min(due);
+            self.unacked += 1;
+            let at_once = !in_order || changed || self.unacked >= self.policy.every;
+            let due = if at_once { now } else { now.saturating_add(self.policy.delay) };
+            self.ack_due_at = self.ack_due_at.min(due);
         }
         true
     }
 
     /// Returns the time at which an acknowledgement is due; [`Time::NEVER`] if none is.
-    pub fn answer_at(&self) -> Time {
-        self.answer_at
+    pub fn ack_due_at(&self) -> Time {
+        self.ack_due_at
     }
 
     /// Returns whether the acknowledgement that is due repeats the last one.
     pub fn is_echo(&self) -> bool {
-        self.unanswered == 0
+        self.unacked == 0
     }
 
     /// Returns the acknowledgement as of now; none if nothing arrived. It may be called at any time: packets that are
     /// sent anyway may carry an acknowledgement.
-    pub fn answer(&mut self, now: Time) -> Option<AckRanges<'_>> {
-        let (_, came) = self.newest?;
-        debug_assert!(came <= now, "an acknowledgement leaves before its newest packet arrived");
-        let is_echo = self.unanswered == 0;
-        (self.unanswered, self.answer_at) = (0, Time::NEVER);
+    pub fn ack(&mut self, now: Time) -> Option<AckRanges<'_>> {
+        let (_, received_at) = self.newest?;
+        debug_assert!(received_at <= now, "an acknowledgement leaves before its newest packet arrived");
+        let is_echo = self.unacked == 0;
+        (self.unacked, self.ack_due_at) = (0, Time::NEVER);
         let kept = self.numbers.newest_first();
         let ranges = &kept[..kept.len().min(MAX_RANGES)];
         if ranges.is_empty() {
             return None;
         }
-        if ranges.len() > 1 && !is_echo && self.answering.echo > Span::ZERO {
-            self.answer_at = now.saturating_add(self.answering.echo);
+        if ranges.len() > 1 && !is_echo && self.policy.echo > Span::ZERO {
+            self.ack_due_at = now.saturating_add(self.policy.echo);
         }
-        Some(AckRanges { ranges, ecn: Some(self.ecn), delay: now.since(came), received: &self.times })
+        Some(AckRanges { ranges, ecn: Some(self.ecn), delay: now.since(received_at), received: &self.times })
     }
 
     /// Records that the acknowledgement was read. Its time stamps are not repeated.
-    pub fn answered(&mut self) {
+    pub fn on_ack_sent(&mut self) {
         self.times.clear();
     }
 
@@ -180,32 +183,32 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_held_back_but_for_news() {
+    fn acks_are_delayed_unless_order_or_marks_change() {
         use Codepoint::{Ce, Ect0};
 
         let mut arrivals = arrivals(4);
-        let mut come = |us: u64, number, codepoint, wants| {
+        let mut receive = |us: u64, number, codepoint, elicits| {
             let now = Time::from_us(us);
-            let wants = if wants { AckEliciting::Yes } else { AckEliciting::No };
-            let is_new = arrivals.on_packet(now, number, codepoint, wants);
-            let due = arrivals.answer_at();
+            let eliciting = if elicits { AckEliciting::Yes } else { AckEliciting::No };
+            let is_new = arrivals.on_packet(now, number, codepoint, eliciting);
+            let due = arrivals.ack_due_at();
             if due <= now {
-                let acks = arrivals.answer(now).unwrap();
+                let acks = arrivals.ack(now).unwrap();
                 assert_eq!(acks.delay, now.since(arrivals.newest.unwrap().1));
-                arrivals.answered();
+                arrivals.on_ack_sent();
             }
             (is_new, due.is_set().then(|| due.ps() / 1_000_000))
         };
-        assert_eq!([come(0, 0, Ect0, true), come(1, 1, Ect0, true)], [(true, Some(25)); 2]);
-        assert_eq!([come(2, 2, Ect0, true), come(3, 3, Ect0, true)], [(true, Some(25)), (true, Some(3))]);
+        assert_eq!([receive(0, 0, Ect0, true), receive(1, 1, Ect0, true)], [(true, Some(25)); 2]);
+        assert_eq!([receive(2, 2, Ect0, true), receive(3, 3, Ect0, true)], [(true, Some(25)), (true, Some(3))]);
         // A packet that does not elicit an acknowledgement gets none.
-        assert_eq!(come(4, 4, Ect0, false), (true, None));
+        assert_eq!(receive(4, 4, Ect0, false), (true, None));
         // A gap, and the packet that fills it.
-        assert_eq!([come(5, 6, Ect0, true), come(6, 5, Ect0, true)], [(true, Some(5)), (true, Some(6))]);
+        assert_eq!([receive(5, 6, Ect0, true), receive(6, 5, Ect0, true)], [(true, Some(5)), (true, Some(6))]);
         // Marks begin and end.
-        assert_eq!([come(7, 7, Ce, true), come(8, 8, Ce, true)], [(true, Some(7)), (true, Some(33))]);
-        assert_eq!([come(9, 9, Ect0, true), come(9, 9, Ect0, true)], [(true, Some(9)), (false, None)]);
-        let acks = arrivals.answer(Time::from_us(10)).unwrap();
+        assert_eq!([receive(7, 7, Ce, true), receive(8, 8, Ce, true)], [(true, Some(7)), (true, Some(33))]);
+        assert_eq!([receive(9, 9, Ect0, true), receive(9, 9, Ect0, true)], [(true, Some(9)), (false, None)]);
+        let acks = arrivals.ack(Time::from_us(10)).unwrap();
         assert_eq!(
             (acks.ranges, acks.ecn),
             (&[Range { first: 0, last: 9 }][..], Some(EcnCounts { ect0: 8, ect1: 0, ce: 2 }))
@@ -214,25 +217,25 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_with_a_gap_is_given_once_more() {
-        let answering = AckPolicy { every: 1, delay: Span::ZERO, echo: Span::from_us(100), timestamps: false };
-        let mut arrivals = ReceivedPackets::new(answering);
-        let mut answer = |us, number: Option<u64>| {
+    fn an_ack_with_a_gap_is_repeated_once() {
+        let policy = AckPolicy { every: 1, delay: Span::ZERO, echo: Span::from_us(100), timestamps: false };
+        let mut arrivals = ReceivedPackets::new(policy);
+        let mut ack = |us, number: Option<u64>| {
             let now = Time::from_us(us);
             if let Some(number) = number {
                 arrivals.on_packet(now, number, Codepoint::NotEct, AckEliciting::Yes);
             }
             let is_echo = arrivals.is_echo();
-            let ranges = arrivals.answer(now).unwrap().ranges.len();
-            arrivals.answered();
-            (is_echo, ranges, arrivals.answer_at())
+            let ranges = arrivals.ack(now).unwrap().ranges.len();
+            arrivals.on_ack_sent();
+            (is_echo, ranges, arrivals.ack_due_at())
         };
-        assert_eq!(answer(0, Some(0)), (false, 1, Time::NEVER));
-        assert_eq!(answer(1, Some(2)), (false, 2, Time::from_us(101)));
+        assert_eq!(ack(0, Some(0)), (false, 1, Time::NEVER));
+        assert_eq!(ack(1, Some(2)), (false, 2, Time::from_us(101)));
         // A new acknowledgement sent earlier postpones the echo, and no other echo follows it.
-        assert_eq!(answer(50, Some(3)), (false, 2, Time::from_us(150)));
-        assert_eq!(answer(150, None), (true, 2, Time::NEVER));
-        assert_eq!(answer(160, Some(1)), (false, 1, Time::NEVER));
+        assert_eq!(ack(50, Some(3)), (false, 2, Time::from_us(150)));
+        assert_eq!(ack(150, None), (true, 2, Time::NEVER));
+        assert_eq!(ack(160, Some(1)), (false, 1, Time::NEVER));
     }
 
     /// Memory is bounded and no number is accepted twice, for any sequence of numbers.
@@ -247,22 +250,22 @@ mod tests {
             }
         }
         assert!(arrivals.numbers.newest_first().len() <= MAX_KEPT && arrivals.times.capacity() <= 2 * MAX_TIMES);
-        let acks = arrivals.answer(Time::from_ms(1_000)).unwrap();
+        let acks = arrivals.ack(Time::from_ms(1_000)).unwrap();
         assert_eq!((acks.ranges.len(), acks.received.len()), (MAX_RANGES, MAX_TIMES));
     }
 
     #[test]
-    fn what_the_peer_knows_is_not_said_again() {
+    fn acknowledged_acks_are_not_repeated() {
         let mut arrivals = arrivals(1);
         for number in [0, 1, 2, 5, 6, 9] {
             arrivals.on_packet(Time::ZERO, number, Codepoint::NotEct, AckEliciting::Yes);
         }
         arrivals.forget_below(6);
         let ranges = [Range::of(9), Range::of(6)];
-        assert_eq!(arrivals.answer(Time::ZERO).unwrap().ranges, ranges);
+        assert_eq!(arrivals.ack(Time::ZERO).unwrap().ranges, ranges);
         // The newest number is kept, regardless of the peer's acknowledgements.
         arrivals.forget_below(1_000);
-        assert_eq!(arrivals.answer(Time::ZERO).unwrap().ranges, [Range::of(9)]);
+        assert_eq!(arrivals.ack(Time::ZERO).unwrap().ranges, [Range::of(9)]);
         assert!(!arrivals.on_packet(Time::ZERO, 3, Codepoint::NotEct, AckEliciting::Yes));
     }
 }

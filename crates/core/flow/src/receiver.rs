@@ -51,9 +51,9 @@ pub struct Receiver {
     pending: u8,
     pending_marked: bool,
     /// Set if packets are accepted in order only.
-    asking: Option<Box<Asking>>,
+    nack_state: Option<Box<NackState>>,
     /// Set if the flow is coded.
-    tracker: Option<Box<ReceiverBlocks>>,
+    coded_blocks: Option<Box<ReceiverBlocks>>,
     /// History, where acknowledgements have one.
     history: Option<Box<History>>,
 }
@@ -65,8 +65,8 @@ pub struct DataHeader {
     pub seq: u32,
     /// Set if it was marked on its way.
     pub marked: bool,
-    /// The sender requests an immediate acknowledgement ([`crate::Segment::asks`]).
-    pub asks: bool,
+    /// The sender requests an immediate acknowledgement ([`crate::Segment::requests_ack`]).
+    pub requests_ack: bool,
 }
 
 /// Novelty of a packet of a coded flow.
@@ -78,12 +78,12 @@ enum Novelty {
 
 /// State of the requests for a missing packet.
 #[derive(Debug)]
-struct Asking {
+struct NackState {
     interval: Span,
     /// The receiver also acknowledges packets that arrive in order.
     acks: bool,
     missing: u32,
-    again: Time,
+    next_at: Time,
 }
 
 impl Receiver {
@@ -97,13 +97,13 @@ impl Receiver {
             ack_every: ack_every.max(1),
             pending: 0,
             pending_marked: false,
-            asking: match recovery {
+            nack_state: match recovery {
                 Recovery::Selective => None,
                 Recovery::GoBackN { nack_interval, acks } => {
-                    Some(Box::new(Asking { interval: nack_interval, acks, missing: 0, again: Time::ZERO }))
+                    Some(Box::new(NackState { interval: nack_interval, acks, missing: 0, next_at: Time::ZERO }))
                 }
             },
-            tracker: None,
+            coded_blocks: None,
             history: None,
         }
     }
@@ -114,9 +114,9 @@ impl Receiver {
     /// packet has its own.
     pub fn coded(blocks: Blocks, ack_every: u8, block_timer: Span, subflows: u8, history: u8) -> Self {
         debug_assert!(history == 0 || ack_every == 1);
-        let tracker = Some(Box::new(ReceiverBlocks::new(blocks, block_timer, subflows)));
+        let coded_blocks = Some(Box::new(ReceiverBlocks::new(blocks, block_timer, subflows)));
         let history = (history > 0).then(|| Box::new(History::new(history.into())));
-        Self { tracker, history, ..Self::new(blocks.total(), ack_every, Recovery::Selective) }
+        Self { coded_blocks, history, ..Self::new(blocks.total(), ack_every, Recovery::Selective) }
     }
 
     /// Returns the `covers` field of the acknowledgement of one packet.
@@ -126,26 +126,26 @@ impl Receiver {
     }
 
     /// Returns the expiry of the first block timer; [`Time::NEVER`] if none runs.
-    pub fn block_alarm(&mut self) -> Time {
-        self.tracker.as_mut().map_or(Time::NEVER, |tracker| tracker.alarm())
+    pub fn next_block_timer(&mut self) -> Time {
+        self.coded_blocks.as_mut().map_or(Time::NEVER, |receiver_blocks| receiver_blocks.next_timer())
     }
 
     /// Returns the next request for a block that is due at `now`. Call it until it returns none, at
-    /// [`Receiver::block_alarm`] and after each packet of a coded flow.
+    /// [`Receiver::next_block_timer`] and after each packet of a coded flow.
     pub fn next_nack(&mut self, now: Time) -> Option<BlockNack> {
-        self.tracker.as_mut()?.next_nack(now)
+        self.coded_blocks.as_mut()?.next_nack(now)
     }
 
     /// Records packet `seq` of a coded flow.
     #[inline(never)]
     fn track(&mut self, now: Time, seq: u32, novelty: Novelty) {
-        let Some(tracker) = &mut self.tracker else { return };
-        let spare = if novelty == Novelty::New { tracker.on_new(now, seq) } else { None };
-        tracker.find_gaps(seq);
+        let Some(receiver_blocks) = &mut self.coded_blocks else { return };
+        let spare = if novelty == Novelty::New { receiver_blocks.on_new(now, seq) } else { None };
+        receiver_blocks.find_gaps(seq);
         let Some((first, spare)) = spare else { return };
-        for place in 0..64 {
-            if spare >> place & 1 != 0 {
-                self.record_out_of_order(first + place);
+        for bit in 0..64 {
+            if spare >> bit & 1 != 0 {
+                self.record_out_of_order(first + bit);
             }
         }
     }
@@ -169,14 +169,14 @@ impl Receiver {
     /// pending acknowledgement.
     #[inline]
     pub fn on_data(&mut self, now: Time, packet: DataHeader) -> [Option<AckReply>; 2] {
-        let DataHeader { seq, marked, asks } = packet;
+        let DataHeader { seq, marked, requests_ack } = packet;
         debug_assert!(seq < self.total, "packet {seq} of {}", self.total);
         debug_assert!(self.next + self.early <= self.total, "{} packets arrived of {}", self.received(), self.total);
         let expected = self.next;
         let in_order = seq == expected;
         if in_order && self.early == 0 {
             self.next += 1;
-        } else if self.asking.is_some() {
+        } else if self.nack_state.is_some() {
             return self.refuse(now, packet);
         } else if !self.record_out_of_order(seq) {
             self.track(now, seq, Novelty::Duplicate);
@@ -184,7 +184,7 @@ impl Receiver {
             let covers = self.covers(seq);
             return [None, Some(AckReply { seq, covers, cumulative: self.next, marked, nack: false })];
         }
-        if self.tracker.is_some() {
+        if self.coded_blocks.is_some() {
             self.track(now, seq, Novelty::New);
         }
         if self.is_silent() {
@@ -206,7 +206,7 @@ impl Receiver {
         self.pending_marked = marked;
         // Out of order, or a hole filled, or packets still missing: not the next packet and nothing else.
         let irregular = self.next != expected + 1 || self.early > 0;
-        let at_once = asks || irregular || self.next == self.total;
+        let at_once = requests_ack || irregular || self.next == self.total;
         if at_once || self.pending >= self.ack_every {
             let covers = core::mem::take(&mut self.pending);
             return [flushed, Some(AckReply { seq, covers, cumulative: self.next, marked, nack: false })];
@@ -220,8 +220,8 @@ impl Receiver {
     /// The second requests this packet alone, not everything from `cumulative` on, unless packets are accepted in order only.
     /// For a packet that arrived before, it repeats the acknowledgement.
     pub fn on_trimmed(&mut self, now: Time, seq: u32) -> [Option<AckReply>; 2] {
-        if self.asking.is_some() {
-            return self.refuse(now, DataHeader { seq, marked: false, asks: false });
+        if self.nack_state.is_some() {
+            return self.refuse(now, DataHeader { seq, marked: false, requests_ack: false });
         }
         let nack = !self.has(seq);
         // With a history `covers` reports which earlier packets arrived; a packet that arrived before is acknowledged again.
@@ -252,43 +252,43 @@ impl Receiver {
 
     /// Returns whether the receiver only reports missing packets and completion.
     fn is_silent(&self) -> bool {
-        self.asking.as_ref().is_some_and(|asking| !asking.acks)
+        self.nack_state.as_ref().is_some_and(|nack_state| !nack_state.acks)
     }
 
     /// Acknowledges a packet that is not the next one where no other is accepted.
     #[inline(never)]
     fn refuse(&mut self, now: Time, packet: DataHeader) -> [Option<AckReply>; 2] {
         let DataHeader { seq, marked, .. } = packet;
-        debug_assert!(self.asking.is_some(), "packets are taken out of order, too");
+        debug_assert!(self.nack_state.is_some(), "packets are taken out of order, too");
         // The reply's cumulative number settles pending packets, so their marks are reported first.
         let flushed = self.flush();
-        let answer = AckReply { seq, covers: 1, cumulative: self.next, marked, nack: false };
+        let ack = AckReply { seq, covers: 1, cumulative: self.next, marked, nack: false };
         if seq < self.next {
-            return [flushed, (self.is_complete() || !self.is_silent()).then_some(answer)];
+            return [flushed, (self.is_complete() || !self.is_silent()).then_some(ack)];
         }
-        let Some(asking) = &mut self.asking else { return [flushed, None] };
-        if asking.missing == self.next && now < asking.again {
+        let Some(nack_state) = &mut self.nack_state else { return [flushed, None] };
+        if nack_state.missing == self.next && now < nack_state.next_at {
             return [flushed, None];
         }
-        (asking.missing, asking.again) = (self.next, now.saturating_add(asking.interval));
-        [flushed, Some(AckReply { nack: true, ..answer })]
+        (nack_state.missing, nack_state.next_at) = (self.next, now.saturating_add(nack_state.interval));
+        [flushed, Some(AckReply { nack: true, ..ack })]
     }
 
     /// Advances over the complete prefix, once the next packet has arrived.
     #[inline(always)]
-    fn move_on(&mut self) {
+    fn advance(&mut self) {
         let first = self.next;
-        let mut place = first % 64;
+        let mut bit = first % 64;
         while let Some(&word) = self.bits.front() {
-            place += (word >> place).trailing_ones();
-            if place < 64 {
+            bit += (word >> bit).trailing_ones();
+            if bit < 64 {
                 break;
             }
             self.bits.pop_front();
-            place = 0;
+            bit = 0;
             self.next = (self.next | 63) + 1;
         }
-        self.next = self.next - self.next % 64 + place;
+        self.next = self.next - self.next % 64 + bit;
         self.early -= self.next - first;
         if self.early == 0 {
             self.bits.clear();
@@ -313,7 +313,7 @@ impl Receiver {
         self.bits[word] |= bit;
         self.early += 1;
         if seq == self.next {
-            self.move_on();
+            self.advance();
         }
         true
     }
@@ -325,8 +325,8 @@ mod tests {
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
-    fn replies(receiver: &mut Receiver, seq: u32, marked: bool, ask: bool) -> Vec<AckReply> {
-        receiver.on_data(Time::ZERO, DataHeader { seq, marked, asks: ask }).into_iter().flatten().collect()
+    fn replies(receiver: &mut Receiver, seq: u32, marked: bool, requests_ack: bool) -> Vec<AckReply> {
+        receiver.on_data(Time::ZERO, DataHeader { seq, marked, requests_ack }).into_iter().flatten().collect()
     }
 
     #[test]
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_is_answered_at_once() {
+    fn a_hole_is_acknowledged_at_once() {
         let mut receiver = Receiver::new(100, 4, Recovery::Selective);
         replies(&mut receiver, 0, false, false);
         let two = replies(&mut receiver, 2, false, false);
@@ -355,10 +355,11 @@ mod tests {
 
     /// Out of order under go-back-N: one request an interval and missing packet; duplicates are acknowledged.
     #[test]
-    fn what_is_out_of_order_is_asked_for_again_now_and_then() {
+    fn go_back_n_requests_a_missing_packet_once_an_interval() {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: true };
         let mut receiver = Receiver::new(10, 2, recovery);
-        let mut at = |us, seq, marked| receiver.on_data(Time::from_us(us), DataHeader { seq, marked, asks: false });
+        let mut at =
+            |us, seq, marked| receiver.on_data(Time::from_us(us), DataHeader { seq, marked, requests_ack: false });
         let ack = |seq, covers, cumulative, marked| Some(AckReply { seq, covers, cumulative, marked, nack: false });
         let nack = |seq, cumulative| Some(AckReply { seq, covers: 1, cumulative, marked: false, nack: true });
         assert_eq!(at(0, 0, true), [None, None]);
@@ -379,11 +380,12 @@ mod tests {
     /// Without acknowledgements the receiver requests each missing packet once in an interval. It sends nothing for
     /// packets in order or duplicates. It reports completion at the end, and again for each packet after that.
     #[test]
-    fn what_is_not_acknowledged_is_asked_for_and_ended() {
+    fn a_silent_receiver_requests_and_reports_completion() {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: false };
         for ack_every in [1, 2] {
             let mut receiver = Receiver::new(4, ack_every, recovery);
-            let mut at = |us, seq| receiver.on_data(Time::from_us(us), DataHeader { seq, marked: true, asks: true })[1];
+            let mut at =
+                |us, seq| receiver.on_data(Time::from_us(us), DataHeader { seq, marked: true, requests_ack: true })[1];
             let nack = |seq, cumulative| Some(AckReply { seq, covers: 1, cumulative, marked: true, nack: true });
             let done = |seq| Some(AckReply { seq, covers: 1, cumulative: 4, marked: true, nack: false });
             assert_eq!([at(0, 0), at(1, 0)], [None, None]);
@@ -398,7 +400,7 @@ mod tests {
         /// In any order, with any duplicates: every packet is counted once and acknowledged at least once, and
         /// the cumulative count is the length of the complete prefix.
         #[test]
-        fn any_order_is_counted_once(
+        fn each_packet_counts_once_in_any_order(
             total in 1..300u32, picks in proptest::collection::vec((any::<u32>(), any::<bool>()), 1..900), every in 1..5u8
         ) {
             let mut receiver = Receiver::new(total, every, Recovery::Selective);
@@ -409,13 +411,13 @@ mod tests {
                 have[pick as usize] = true;
                 for reply in replies(&mut receiver, pick, marked, false) {
                     for seq in reply.seq + 1 - u32::from(reply.covers)..=reply.seq {
-                        prop_assert!(have[seq as usize], "acknowledged what never came");
+                        prop_assert!(have[seq as usize], "acknowledged a packet that was not received");
                         acked[seq as usize] += 1;
                     }
                 }
-                let prefix = have.iter().take_while(|&&came| came).count();
+                let prefix = have.iter().take_while(|&&received| received).count();
                 prop_assert_eq!(receiver.next as usize, prefix);
-                prop_assert_eq!(receiver.received() as usize, have.iter().filter(|&&came| came).count());
+                prop_assert_eq!(receiver.received() as usize, have.iter().filter(|&&received| received).count());
             }
             prop_assert!(receiver.is_complete());
             prop_assert!(acked.iter().all(|&n| n > 0));
@@ -423,28 +425,28 @@ mod tests {
     }
 
     #[test]
-    fn a_trimmed_packet_is_asked_for_unless_it_came() {
+    fn a_trimmed_packet_is_requested_unless_received() {
         let mut receiver = Receiver::new(100, 2, Recovery::Selective);
         let nack = |seq, cumulative| Some(AckReply { seq, covers: 0, cumulative, marked: false, nack: true });
         assert_eq!(receiver.on_trimmed(Time::ZERO, 0), [None, nack(0, 0)]);
         replies(&mut receiver, 1, false, false);
         replies(&mut receiver, 70, false, false);
         assert_eq!(receiver.on_trimmed(Time::ZERO, 69), [None, nack(69, 0)]);
-        let again = Some(AckReply { seq: 70, covers: 1, cumulative: 0, marked: false, nack: false });
-        assert_eq!(receiver.on_trimmed(Time::ZERO, 70), [None, again]);
+        let repeated = Some(AckReply { seq: 70, covers: 1, cumulative: 0, marked: false, nack: false });
+        assert_eq!(receiver.on_trimmed(Time::ZERO, 70), [None, repeated]);
         replies(&mut receiver, 0, false, false);
-        let again = Some(AckReply { seq: 1, covers: 1, cumulative: 2, marked: false, nack: false });
-        assert_eq!(receiver.on_trimmed(Time::ZERO, 1), [None, again]);
+        let repeated = Some(AckReply { seq: 1, covers: 1, cumulative: 2, marked: false, nack: false });
+        assert_eq!(receiver.on_trimmed(Time::ZERO, 1), [None, repeated]);
         assert_eq!(receiver.on_trimmed(Time::ZERO, 99), [None, nack(99, 2)]);
         assert_eq!(receiver.received(), 3);
     }
 
     /// Under go-back-N a trimmed packet counts as missing.
     #[test]
-    fn a_trimmed_packet_goes_back_where_order_is_kept() {
+    fn a_trimmed_packet_is_missing_under_go_back_n() {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: true };
         let mut receiver = Receiver::new(10, 4, recovery);
-        receiver.on_data(Time::ZERO, DataHeader { seq: 0, marked: false, asks: false });
+        receiver.on_data(Time::ZERO, DataHeader { seq: 0, marked: false, requests_ack: false });
         let flushed = Some(AckReply { seq: 0, covers: 1, cumulative: 1, marked: false, nack: false });
         let asked = Some(AckReply { seq: 1, covers: 1, cumulative: 1, marked: false, nack: true });
         assert_eq!(receiver.on_trimmed(Time::from_us(1), 1), [flushed, asked]);

@@ -29,13 +29,13 @@ pub struct BlockNack {
 #[derive(Clone, Copy, Default, Debug)]
 struct OpenBlock {
     /// One bit a packet.
-    came: u64,
+    received: u64,
     /// Packets that gaps show as missing.
-    gone: u64,
-    /// Those of `gone` that were requested.
-    named: u64,
-    timed: bool,
-    whole: bool,
+    missing_by_gap: u64,
+    /// Those of `missing_by_gap` that were requested.
+    requested: u64,
+    has_timer: bool,
+    is_complete: bool,
 }
 
 /// The blocks of one flow as its receiver knows them.
@@ -43,7 +43,7 @@ struct OpenBlock {
 pub(crate) struct ReceiverBlocks {
     blocks: Blocks,
     timer: Span,
-    /// The first block of `open`: all before it are whole.
+    /// The first block of `open`: all before it are complete.
     first: u32,
     open: VecDeque<OpenBlock>,
     /// Timers in order of expiry: all have the same duration.
@@ -51,7 +51,7 @@ pub(crate) struct ReceiverBlocks {
     /// By subflow: the packet after the last one that arrived. Empty if gaps trigger no requests.
     after_last: Vec<u32>,
     /// Requests triggered by gaps.
-    asked: VecDeque<BlockNack>,
+    requests: VecDeque<BlockNack>,
 }
 
 impl ReceiverBlocks {
@@ -65,16 +65,16 @@ impl ReceiverBlocks {
             open: VecDeque::new(),
             timers: VecDeque::new(),
             after_last,
-            asked: VecDeque::new(),
+            requests: VecDeque::new(),
         }
     }
 
     fn open(&mut self, block: u32) -> Option<&mut OpenBlock> {
-        let place = block.checked_sub(self.first)? as usize;
-        if place >= self.open.len() {
-            self.open.resize(place + 1, OpenBlock::default());
+        let index = block.checked_sub(self.first)? as usize;
+        if index >= self.open.len() {
+            self.open.resize(index + 1, OpenBlock::default());
         }
-        self.open.get_mut(place)
+        self.open.get_mut(index)
     }
 
     /// Records the first arrival of a packet. Returns the packets that its block no longer needs, one bit each from the
@@ -85,18 +85,18 @@ impl ReceiverBlocks {
         let packets = self.blocks.packets(block);
         let end = now.saturating_add(self.timer);
         let open = self.open(block)?;
-        open.came |= 1 << (seq - packets.start);
-        if open.came.count_ones() == needed {
-            open.whole = true;
-            let spare = !open.came & mask(packets.len());
-            while self.open.front().is_some_and(|it| it.whole) {
+        open.received |= 1 << (seq - packets.start);
+        if open.received.count_ones() == needed {
+            open.is_complete = true;
+            let unneeded = !open.received & mask(packets.len());
+            while self.open.front().is_some_and(|it| it.is_complete) {
                 self.open.pop_front();
                 self.first += 1;
             }
-            return Some((packets.start, spare));
+            return Some((packets.start, unneeded));
         }
-        if !open.timed {
-            open.timed = true;
+        if !open.has_timer {
+            open.has_timer = true;
             self.timers.push_back((end, block));
         }
         None
@@ -105,50 +105,51 @@ impl ReceiverBlocks {
     /// Records gaps: a packet, new or not, shows which ones before it on its subflow are missing.
     pub(crate) fn find_gaps(&mut self, seq: u32) {
         let Some(subflows) = u32::try_from(self.after_last.len()).ok().filter(|&subflows| subflows > 0) else { return };
-        let place = (seq % subflows) as usize;
-        let mut gone = self.after_last[place];
-        while gone < seq {
-            self.miss(gone);
-            gone += subflows;
+        let index = (seq % subflows) as usize;
+        let mut gap = self.after_last[index];
+        while gap < seq {
+            self.miss(gap);
+            gap += subflows;
         }
-        self.after_last[place] = self.after_last[place].max(seq + subflows);
+        self.after_last[index] = self.after_last[index].max(seq + subflows);
     }
 
     /// Records a gap at packet `seq`: a later packet of its subflow arrived, which was not known before.
     fn miss(&mut self, seq: u32) {
         let Some(block) = self.blocks.block_of(seq) else { return };
         let (first, parity) = (self.blocks.packets(block).start, u32::from(self.blocks.parity()));
-        let Some(open) = self.open(block).filter(|it| !it.whole) else { return };
-        open.gone |= 1 << (seq - first);
-        let missing = open.gone & !open.came;
-        if missing.count_ones() > parity && missing & !open.named != 0 {
-            open.named |= missing;
-            self.asked.push_back(BlockNack { block, missing });
+        let Some(open) = self.open(block).filter(|it| !it.is_complete) else { return };
+        open.missing_by_gap |= 1 << (seq - first);
+        let missing = open.missing_by_gap & !open.received;
+        if missing.count_ones() > parity && missing & !open.requested != 0 {
+            open.requested |= missing;
+            self.requests.push_back(BlockNack { block, missing });
         }
     }
 
     /// Returns the next request that is due at `now`.
     pub(crate) fn next_nack(&mut self, now: Time) -> Option<BlockNack> {
-        while let Some(asked) = self.asked.pop_front() {
-            let missing = self.open(asked.block).filter(|it| !it.whole).map(|it| asked.missing & !it.came);
+        while let Some(request) = self.requests.pop_front() {
+            let missing =
+                self.open(request.block).filter(|it| !it.is_complete).map(|it| request.missing & !it.received);
             if let Some(missing) = missing {
-                return Some(BlockNack { missing, ..asked });
+                return Some(BlockNack { missing, ..request });
             }
         }
-        if self.alarm() > now {
+        if self.next_timer() > now {
             return None;
         }
         let (_, block) = self.timers.pop_front()?;
         let all = mask(self.blocks.packets(block).len());
         let open = self.open(block)?;
-        open.timed = false;
-        Some(BlockNack { block, missing: !open.came & all })
+        open.has_timer = false;
+        Some(BlockNack { block, missing: !open.received & all })
     }
 
     /// Returns the expiry of the first timer.
-    pub(crate) fn alarm(&mut self) -> Time {
+    pub(crate) fn next_timer(&mut self) -> Time {
         while let Some(&(end, block)) = self.timers.front() {
-            if self.open(block).is_some_and(|it| !it.whole) {
+            if self.open(block).is_some_and(|it| !it.is_complete) {
                 return end;
             }
             self.timers.pop_front();
@@ -167,7 +168,7 @@ mod tests {
     use crate::FlowCoding;
     use units::Bytes;
 
-    fn tracker(subflows: u8) -> ReceiverBlocks {
+    fn receiver_blocks(subflows: u8) -> ReceiverBlocks {
         let code = FlowCoding { data: 4, parity: 2, tail: None };
         ReceiverBlocks::new(Blocks::new(Bytes::new(12), 1, &code), Span::from_us(10), subflows)
     }
@@ -177,43 +178,46 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_asked_for_when_its_timer_ends_and_again_after_the_next_packet() {
-        let mut tracker = tracker(0);
-        assert_eq!((tracker.on_new(us(1), 1), tracker.on_new(us(4), 7), tracker.alarm()), (None, None, us(11)));
-        assert_eq!(tracker.next_nack(us(10)), None);
-        assert_eq!(tracker.next_nack(us(11)), Some(BlockNack { block: 0, missing: 0b11_1101 }));
-        assert_eq!((tracker.next_nack(us(11)), tracker.alarm()), (None, us(14)));
-        assert_eq!(tracker.on_new(us(12), 0), None);
-        assert_eq!(tracker.next_nack(us(14)), Some(BlockNack { block: 1, missing: 0b11_1101 }));
-        assert_eq!(tracker.alarm(), us(22));
+    fn a_block_is_requested_at_each_timer_expiry() {
+        let mut receiver_blocks = receiver_blocks(0);
+        assert_eq!(
+            (receiver_blocks.on_new(us(1), 1), receiver_blocks.on_new(us(4), 7), receiver_blocks.next_timer()),
+            (None, None, us(11))
+        );
+        assert_eq!(receiver_blocks.next_nack(us(10)), None);
+        assert_eq!(receiver_blocks.next_nack(us(11)), Some(BlockNack { block: 0, missing: 0b11_1101 }));
+        assert_eq!((receiver_blocks.next_nack(us(11)), receiver_blocks.next_timer()), (None, us(14)));
+        assert_eq!(receiver_blocks.on_new(us(12), 0), None);
+        assert_eq!(receiver_blocks.next_nack(us(14)), Some(BlockNack { block: 1, missing: 0b11_1101 }));
+        assert_eq!(receiver_blocks.next_timer(), us(22));
         // Complete before its timer expires: 2 and 5 are not needed.
-        assert_eq!(tracker.on_new(us(13), 3), None);
-        assert_eq!(tracker.on_new(us(13), 4), Some((0, 0b10_0100)));
-        assert_eq!((tracker.alarm(), tracker.next_nack(us(90))), (Time::NEVER, None));
+        assert_eq!(receiver_blocks.on_new(us(13), 3), None);
+        assert_eq!(receiver_blocks.on_new(us(13), 4), Some((0, 0b10_0100)));
+        assert_eq!((receiver_blocks.next_timer(), receiver_blocks.next_nack(us(90))), (Time::NEVER, None));
     }
 
     #[test]
-    fn gaps_ask_as_soon_as_a_block_cannot_be_whole() {
-        let mut tracker = tracker(3);
+    fn gaps_request_an_unrecoverable_block_at_once() {
+        let mut receiver_blocks = receiver_blocks(3);
         for seq in [0, 1, 7] {
-            tracker.on_new(us(0), seq);
-            tracker.find_gaps(seq);
+            receiver_blocks.on_new(us(0), seq);
+            receiver_blocks.find_gaps(seq);
         }
         // 4 is missing: 7 has arrived on its subflow.
-        assert_eq!(tracker.next_nack(us(0)), None);
+        assert_eq!(receiver_blocks.next_nack(us(0)), None);
         for seq in [8, 9] {
-            tracker.on_new(us(0), seq);
-            tracker.find_gaps(seq);
+            receiver_blocks.on_new(us(0), seq);
+            receiver_blocks.find_gaps(seq);
         }
         // So are 2 and 5, and 3 and 6 of the next block.
-        assert_eq!(tracker.next_nack(us(0)), Some(BlockNack { block: 0, missing: 0b11_0100 }));
+        assert_eq!(receiver_blocks.next_nack(us(0)), Some(BlockNack { block: 0, missing: 0b11_0100 }));
         // 3 was found after that, and has not been requested.
-        assert_eq!(tracker.next_nack(us(0)), Some(BlockNack { block: 0, missing: 0b11_1100 }));
-        assert_eq!(tracker.next_nack(us(0)), None);
+        assert_eq!(receiver_blocks.next_nack(us(0)), Some(BlockNack { block: 0, missing: 0b11_1100 }));
+        assert_eq!(receiver_blocks.next_nack(us(0)), None);
         // A duplicate arrives, which shows nothing new; then the block is complete.
-        tracker.on_new(us(1), 2);
-        tracker.find_gaps(2);
-        assert_eq!(tracker.next_nack(us(1)), None);
-        assert_eq!(tracker.on_new(us(1), 4), Some((0, 0b10_1000)));
+        receiver_blocks.on_new(us(1), 2);
+        receiver_blocks.find_gaps(2);
+        assert_eq!(receiver_blocks.next_nack(us(1)), None);
+        assert_eq!(receiver_blocks.on_new(us(1), 4), Some((0, 0b10_1000)));
     }
 }

@@ -114,7 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn many_values_take_little_more_than_themselves() {
+    fn large_rings_have_little_spare_capacity() {
         let mut ring: SeqRing<u64> = SeqRing::starting_at(5);
         for value in 0..100_000u64 {
             assert_eq!(ring.push(value), value + 5);
@@ -132,7 +132,7 @@ mod tests {
     proptest! {
         /// Equivalence with a queue.
         #[test]
-        fn as_a_queue(steps in proptest::collection::vec((0..70u64, 0..90u64), 1..60), next in 0..100u64) {
+        fn ring_matches_a_queue(steps in proptest::collection::vec((0..70u64, 0..90u64), 1..60), next in 0..100u64) {
             let mut ring: SeqRing<u64> = SeqRing::starting_at(next);
             let (mut queue, mut first) = (VecDeque::new(), next);
             for (pushes, drops) in steps {
@@ -146,9 +146,9 @@ mod tests {
                 } else {
                     ring.forget_while(|&value| value < 7 * (first + drops));
                 }
-                let gone = (drops as usize).min(queue.len());
-                queue.drain(..gone);
-                first += gone as u64;
+                let dropped = (drops as usize).min(queue.len());
+                queue.drain(..dropped);
+                first += dropped as u64;
                 prop_assert_eq!((ring.first(), ring.end()), (first, first + queue.len() as u64));
                 for (number, value) in (first..).zip(&queue) {
                     prop_assert_eq!(ring.get(number), value);

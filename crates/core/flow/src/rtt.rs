@@ -20,8 +20,8 @@ impl RttEstimator {
 
     /// srtt <- 7/8 srtt + 1/8 r;  rttvar <- 3/4 rttvar + 1/4 |srtt - r|     (RFC 6298 §2.3)
     pub(crate) fn sample(&mut self, rtt: Span) {
-        let off = Span::from_ps((self.smoothed - rtt).ps().abs());
-        self.variance = Span::from_ps(self.variance.ps() - (self.variance.ps() >> 2) + (off.ps() >> 2));
+        let deviation = Span::from_ps((self.smoothed - rtt).ps().abs());
+        self.variance = Span::from_ps(self.variance.ps() - (self.variance.ps() >> 2) + (deviation.ps() >> 2));
         self.smoothed = Span::from_ps(self.smoothed.ps() - (self.smoothed.ps() >> 3) + (rtt.ps() >> 3));
     }
 
@@ -34,9 +34,9 @@ impl RttEstimator {
     /// this one. Without it a constant queue reduces the variance to zero, and the first packet that is slightly later than
     /// the ones before it causes a timeout.
     pub(crate) fn timeout(&self) -> Span {
-        let doubt = self.variance.times(4).max(self.smoothed.over(4));
-        let plain = (self.smoothed + doubt).max(self.lowest);
-        plain.times(1 << self.backoff.min(20)).min(self.highest)
+        let margin = self.variance.times(4).max(self.smoothed.over(4));
+        let timeout = (self.smoothed + margin).max(self.lowest);
+        timeout.times(1 << self.backoff.min(20)).min(self.highest)
     }
 
     pub(crate) fn back_off(&mut self) {
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_stands_still_leaves_room_for_a_later_packet() {
+    fn a_constant_queue_leaves_a_timeout_margin() {
         let base = Span::from_us(14);
         let mut rtt = RttEstimator::new(base, base, Span::from_s(1));
         for _ in 0..1_000 {

@@ -155,7 +155,7 @@ pub(crate) struct SentPackets<C> {
     cookies: Option<Box<SeqRing<Cookie>>>,
     /// Number of record accesses, for tests of the work done.
     #[cfg(test)]
-    looks: core::cell::Cell<u64>,
+    record_accesses: core::cell::Cell<u64>,
 }
 
 impl<C: Copy> SentPackets<C> {
@@ -164,7 +164,7 @@ impl<C: Copy> SentPackets<C> {
             ring: SeqRing::starting_at(0),
             cookies: None,
             #[cfg(test)]
-            looks: core::cell::Cell::new(0),
+            record_accesses: core::cell::Cell::new(0),
         }
     }
 
@@ -185,21 +185,21 @@ impl<C: Copy> SentPackets<C> {
     }
 
     #[cfg(test)]
-    pub(crate) fn looks(&self) -> u64 {
-        self.looks.get()
+    pub(crate) fn record_accesses(&self) -> u64 {
+        self.record_accesses.get()
     }
 
     #[inline(always)]
     pub(crate) fn get(&self, number: u64) -> &SentPacket<C> {
         #[cfg(test)]
-        self.looks.set(self.looks.get() + 1);
+        self.record_accesses.set(self.record_accesses.get() + 1);
         self.ring.get(number)
     }
 
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, number: u64) -> &mut SentPacket<C> {
         #[cfg(test)]
-        self.looks.set(self.looks.get() + 1);
+        self.record_accesses.set(self.record_accesses.get() + 1);
         self.ring.get_mut(number)
     }
 
@@ -217,7 +217,7 @@ impl<C: Copy> SentPackets<C> {
     }
 
     /// Forgets the same, and records at the front of packets sent before `time` that are not in flight.
-    pub(crate) fn forget_left_before(&mut self, time: Time) {
+    pub(crate) fn forget_sent_before(&mut self, time: Time) {
         self.ring
             .forget_while(|record| record.state() == State::Done || !record.is_in_flight() && record.sent_at < time);
         debug_assert!(self.len() == 0 || self.ring.get(self.first()).state() != State::Done, "a done record is first");
@@ -238,14 +238,14 @@ impl<C: Copy> SentPackets<C> {
 
     /// Keeps the law's value for the packet that was sent last.
     #[inline(always)]
-    pub(crate) fn keep(&mut self, cookie: Cookie) {
+    pub(crate) fn set_cookie(&mut self, cookie: Cookie) {
         if cookie != Cookie::NONE || self.cookies.is_some() {
-            self.keep_apart(cookie);
+            self.store_cookie(cookie);
         }
     }
 
     #[inline(never)]
-    fn keep_apart(&mut self, cookie: Cookie) {
+    fn store_cookie(&mut self, cookie: Cookie) {
         let (first, end) = (self.first(), self.end());
         let cookies = self.cookies.get_or_insert_with(|| Box::new(SeqRing::starting_at(first)));
         cookies.forget_below(first);
@@ -266,12 +266,12 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_in_flight_costs_32_bytes_here() {
+    fn a_sent_packet_takes_32_bytes() {
         assert_eq!(size_of::<SentPacket<u32>>(), 32);
     }
 
     #[test]
-    fn a_record_gives_back_what_it_was_given() {
+    fn a_record_round_trips() {
         let now = Time::from_ms(400_000);
         for (bytes, attempt, path) in [(1, 1, 0), (65_535, 255, 63), (4_096, 0, 5)] {
             let delivered = Bytes::new((1 << 50) - u64::from(bytes));
@@ -298,12 +298,12 @@ mod tests {
     }
 
     #[test]
-    fn a_law_may_begin_to_keep_something_late() {
+    fn cookies_may_start_late() {
         let mut records = SentPackets::new();
         for number in 0..1000 {
             let record = SentPacket::new(departure(number), Bytes::ZERO, Time::ZERO, Span::ZERO);
             assert_eq!(records.push(record), number);
-            records.keep(if number < 990 { Cookie::NONE } else { Cookie(number) });
+            records.set_cookie(if number < 990 { Cookie::NONE } else { Cookie(number) });
             if number >= 20 {
                 records.get_mut(number - 20).become_state(State::Done);
                 records.trim();

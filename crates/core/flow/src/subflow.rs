@@ -69,7 +69,7 @@ impl<L: ControlLaw, C: Copy> Subflow<L, C> {
     pub(crate) fn check(&self) -> Result<usize, String> {
         let (in_flight, count) = (self.out.check()?, self.law_state.in_flight);
         if in_flight == count {
-            return Ok((self.out.records.end() - self.out.records.first()) as usize);
+            return Ok((self.out.sent_packets.end() - self.out.sent_packets.first()) as usize);
         }
         Err(format!("{in_flight} are in flight by the records and {count} by the count"))
     }
@@ -198,7 +198,7 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
         if !self.are_several() {
             return self.first.law_state.send_limits;
         }
-        together(self.iter().map(|subflow| subflow.law_state.send_limits))
+        combined_limits(self.iter().map(|subflow| subflow.law_state.send_limits))
     }
 }
 
@@ -224,7 +224,7 @@ pub(crate) fn in_turn(
 }
 
 /// Returns the combined permit of several laws: they pace if one of them does.
-pub(crate) fn together(permits: impl Iterator<Item = SendLimits>) -> SendLimits {
+pub(crate) fn combined_limits(permits: impl Iterator<Item = SendLimits>) -> SendLimits {
     let nothing = SendLimits { window: Bytes::ZERO, pacing: Rate::MAX };
     permits.fold(nothing, |sum, send_limits| SendLimits {
         window: sum.window.saturating_add(send_limits.window),

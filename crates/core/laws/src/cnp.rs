@@ -22,11 +22,11 @@ impl Generator {
     /// Handles a marked data packet. Returns whether to send a notification now: for the first one at once, for a later
     /// one if none was sent for an interval. Marks in between are not remembered.
     pub fn on_mark(&mut self, now: Time) -> bool {
-        let tells = now >= self.next;
-        if tells {
+        let notifies = now >= self.next;
+        if notifies {
             self.next = now.saturating_add(self.interval);
         }
-        tells
+        notifies
     }
 }
 
@@ -39,14 +39,14 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn the_first_mark_is_told_at_once_then_one_an_interval() {
+    fn the_first_mark_is_notified_at_once_then_one_per_interval() {
         let mut generator = Generator::new(Generator::INTERVAL);
-        let told: Vec<u64> = (0..200).filter(|&us| us >= 7 && generator.on_mark(Time::from_us(us))).collect();
-        assert_eq!(told, [7, 57, 107, 157]);
+        let notified: Vec<u64> = (0..200).filter(|&us| us >= 7 && generator.on_mark(Time::from_us(us))).collect();
+        assert_eq!(notified, [7, 57, 107, 157]);
     }
 
     #[test]
-    fn marks_between_are_forgotten() {
+    fn marks_within_an_interval_are_ignored() {
         let mut generator = Generator::new(Span::from_us(50));
         assert!(generator.on_mark(Time::from_us(0)));
         assert!(!generator.on_mark(Time::from_us(49)));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_interval_each_mark_is_told() {
+    fn without_an_interval_each_mark_is_notified() {
         let mut generator = Generator::new(Span::ZERO);
         assert!((0..5).all(|_| generator.on_mark(Time::from_us(1))));
     }
@@ -70,9 +70,9 @@ mod tests {
             for gap in gaps {
                 now += Span::from_ns(gap);
                 let due = last.is_none_or(|last| now.since(last) >= interval);
-                let told = generator.on_mark(now);
-                prop_assert_eq!(told, due);
-                if told {
+                let notified = generator.on_mark(now);
+                prop_assert_eq!(notified, due);
+                if notified {
                     last = Some(now);
                 }
             }

@@ -118,7 +118,7 @@ impl Copa {
         self.min_rtt.observe(ack.now, ack.rtt, self.params.min_rtt_window);
         if self.params.competitive {
             self.max_rtt.observe(ack.now, ack.rtt, self.smoothed.times(SWING_ROUNDS));
-            self.watch_for_fillers(ack.now);
+            self.detect_competitors(ack.now);
         }
     }
 
@@ -128,7 +128,7 @@ impl Copa {
     }
 
     /// Competes once the queue has not been nearly empty for five round trips (§2.2).
-    fn watch_for_fillers(&mut self, now: Time) {
+    fn detect_competitors(&mut self, now: Time) {
         let swing = (self.max_rtt.get() - self.min_rtt.get()).max(Span::ZERO).unsigned_ps();
         if self.queueing().unsigned_ps() <= NEARLY_EMPTY.of(swing) {
             self.nearly_empty = now;
@@ -260,7 +260,7 @@ impl ControlLaw for Copa {
 mod tests {
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, PATH, TestbedLink, ack, jain, loss};
+    use crate::testbed::{PATH, Testbed, TestbedLink, ack, jain, loss};
 
     /// 100 Mb/s, 20 ms: a BDP of 167 packets.
     const WAN: PathInfo = PathInfo {
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_says_nothing_and_a_timeout_starts_over() {
+    fn a_loss_is_ignored_and_a_timeout_starts_over() {
         let mut law = law(|_| {});
         law.on_ack(&ack(&PATH, 0));
         let before = law.send_limits();
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_rtt_is_forgotten() {
+    fn the_min_rtt_expires() {
         let mut law = law(|params| params.min_rtt_window = Span::from_us(100));
         law.on_ack(&ack(&PATH, 0));
         for us in 1..200 {
@@ -409,7 +409,7 @@ mod tests {
                 drop_over: Bytes::new(1 << 30),
                 phantom: None,
             };
-            let mut bed = Bed::new(link);
+            let mut bed = Testbed::new(link);
             for flow in 0..flows {
                 bed.add(Copa::new(&WAN, Params::for_path(&WAN)), &WAN, Time::from_ms(500 * flow as u64));
             }
@@ -422,11 +422,11 @@ mod tests {
                 if flow < flows { (bed.delivered(flow) - before[flow]).get() as f64 * 8.0 / 30.0 } else { 0.0 }
             });
             let used = rates.iter().sum::<f64>() / 100e6;
-            let most = bed.backlog.0.get() as f64 / 1_500.0;
+            let max_queue = bed.backlog.0.get() as f64 / 1_500.0;
             assert!(used > 0.95, "{flows} flows use {used}");
             assert!(jain(&rates[..flows]) > 0.95, "{rates:?}");
             // 2.5 / delta is 5 packets a flow; twice that with bursts at twice the rate.
-            assert!(most < 12.0 * flows as f64, "{most} packets with {flows} flows");
+            assert!(max_queue < 12.0 * flows as f64, "{max_queue} packets with {flows} flows");
         }
     }
 }

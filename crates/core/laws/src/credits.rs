@@ -18,7 +18,7 @@ pub(crate) const fn largest_rate(path: &PathInfo) -> Rate {
 }
 
 /// The least rate of credits under a largest one: one in a round trip, and never none.
-pub(crate) fn least_rate(rtt: Span, max_rate: Rate) -> Rate {
+pub(crate) fn min_rate_of(rtt: Span, max_rate: Rate) -> Rate {
     Rate::of(Bytes::new(CREDIT_SIZE.into()), rtt).min(max_rate).max(Rate::from_bps(1))
 }
 

@@ -136,7 +136,7 @@ impl Cubic {
     }
 
     /// Performs slow start (§4.10). Returns the bytes left over for congestion avoidance.
-    fn double(&mut self, ack: &Ack) -> Bytes {
+    fn grow_in_slow_start(&mut self, ack: &Ack) -> Bytes {
         if !self.params.hystart || !self.slow_start.is_first() {
             return self.slow_start.grow(&mut self.window, ack.acked);
         }
@@ -178,7 +178,7 @@ impl Cubic {
     }
 
     /// Sets the maximum at a cut (§4.6 and §4.7).
-    fn remember(&mut self) {
+    fn set_w_max(&mut self) {
         let cwnd = self.window.bytes();
         self.w_max = if self.params.fast_convergence && cwnd < self.w_max {
             cwnd.scaled((Frac::ONE + self.params.beta).half())
@@ -208,8 +208,8 @@ impl Curve {
         // 10^12 ps = 2^12 * 5^12 ps, so 2^-20 s is 5^12 / 2^8 ps.
         let t = mul_div(t.unsigned_ps(), 1 << 8, 244_140_625);
         // At most 2^30 (1024 s), its cube in 2^-20 s^3 at most 2^50.
-        let away = t.abs_diff(self.k).min(1 << 30);
-        let cube = mul_div(away * away / SECOND, away, SECOND);
+        let distance = t.abs_diff(self.k).min(1 << 30);
+        let cube = mul_div(distance * distance / SECOND, distance, SECOND);
         let change = Bytes::new(mul_div(cube, mul_saturating(c.bits(), mss.get()), 1 << 52));
         if t >= self.k { self.w_max.saturating_add(change) } else { self.w_max.saturating_sub(change) }
     }
@@ -232,7 +232,7 @@ impl ControlLaw for Cubic {
             self.detect(ack);
         }
         if self.params.ecn && !ack.marked.is_zero() && self.episode.begins(ack.sent_at, ack.now) {
-            self.remember();
+            self.set_w_max();
             LossResponse::Cut.apply(&mut self.window, &mut self.slow_start, self.params.ecn_beta);
             self.actions.cuts += 1;
             return;
@@ -242,7 +242,7 @@ impl ControlLaw for Cubic {
             return;
         }
         let before = self.window.bytes();
-        let rest = self.double(ack);
+        let rest = self.grow_in_slow_start(ack);
         if !rest.is_zero() {
             self.avoid(ack, rest);
         }
@@ -252,7 +252,7 @@ impl ControlLaw for Cubic {
     fn on_loss(&mut self, loss: &Loss) {
         let response = self.episode.respond(loss);
         if matches!(response, LossResponse::Cut | LossResponse::Collapse) {
-            self.remember();
+            self.set_w_max();
         }
         if response.apply(&mut self.window, &mut self.slow_start, self.params.beta) {
             self.actions.loss_cuts += 1;
@@ -273,7 +273,7 @@ impl ControlLaw for Cubic {
             // C counts packets. Below W_max the new curve continues from the current window, above it with K = 0.
             self.curve = None;
         }
-        self.slow_start.hear(notification, &mut self.window, self.params.initial_window);
+        self.slow_start.on_notification(notification, &mut self.window, self.params.initial_window);
         if let Notification::Idle { now, idle, .. } = *notification {
             // The last packets may have been acknowledged since, and the next acknowledgement may report again that the
             // window was not used.
@@ -327,7 +327,7 @@ mod tests {
     proptest! {
         /// The integer curve against the formula, from one packet to 5 GB and up to a quarter of an hour.
         #[test]
-        fn the_curve_is_the_formula_s(
+        fn curve_matches_rfc9438(
             packets in 2..3_000_000u64, kept in 0.1..1.0f64, ms in 0..1_000_000i64, c in 10_000..10_000_000u64,
         ) {
             let mss = Bytes::new(1_500);
@@ -340,8 +340,8 @@ mod tests {
             let got = curve.at(Span::from_ms(ms), fraction, mss).get() as f64 / 1_500.0;
             // K is exact to 1 ms, so W is exact to the slope of the curve times 1 ms.
             let k = ((packets as f64 - cwnd.get() as f64 / 1_500.0) / c).cbrt();
-            let away = ms as f64 / 1e3 - k;
-            let slope = 3.0 * c * away * away;
+            let distance = ms as f64 / 1e3 - k;
+            let slope = 3.0 * c * distance * distance;
             prop_assert!((got - exact).abs() <= 0.01 + 0.002 * slope + 1e-5 * exact, "{} for {}", got, exact);
         }
 
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_ends_within_its_numbers() {
+    fn the_curve_does_not_overflow() {
         let (mss, c) = (Bytes::new(65_536), Frac::from_bits(1_000 << 32));
         let curve = Curve::begin(Time::ZERO, Bytes::ZERO, Window::LIMIT, c, mss);
         // 1024 s past K at 1000 packets per second cubed is a long way up, and nothing overflows on the way.
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_keeps_beta_and_remembers_the_rest() {
+    fn a_loss_cuts_by_beta_and_sets_w_max() {
         let mut law = law(&PATH, |_| {});
         law.on_loss(&loss(0, 20, LossCause::Reordered));
         assert_eq!(law.send_limits().window, Bytes::new(28_671));
@@ -374,7 +374,7 @@ mod tests {
 
     /// A cut of 0.2 instead of 0.3, as in some papers: AIMD's increase is then 3 * 0.2 / 1.8 packets (eq. 4).
     #[test]
-    fn the_cut_is_a_setting() {
+    fn beta_is_a_parameter() {
         let mut law = law(&PATH, |params| params.beta = Frac::millionths(800_000));
         law.on_loss(&loss(0, 20, LossCause::Reordered));
         assert_eq!(law.send_limits().window, PATH.mss.times(10).scaled(Frac::millionths(800_000)));
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn paces_where_switched_on() {
+    fn paces_if_enabled() {
         let mut law = law(&PATH, |params| params.paced = true);
         assert_eq!(law.send_limits(), SendLimits::window(PATH.mss.times(10)));
         law.on_ack(&ack(&PATH, 0));
@@ -496,10 +496,10 @@ mod tests {
     }
 
     #[test]
-    fn marks_count_only_where_switched_on() {
-        let mut deaf = law(&PATH, |_| {});
-        deaf.on_ack(&marked(&PATH, 0));
-        assert_eq!(deaf.actions().cuts, 0);
+    fn marks_count_only_if_enabled() {
+        let mut without_ecn = law(&PATH, |_| {});
+        without_ecn.on_ack(&marked(&PATH, 0));
+        assert_eq!(without_ecn.actions().cuts, 0);
         let mut law = law(&PATH, |params| params.ecn = true);
         law.on_ack(&marked(&PATH, 0));
         assert_eq!(law.send_limits().window, Bytes::new(40_960).scaled(Frac::millionths(850_000)));
@@ -510,7 +510,7 @@ mod tests {
     /// Round trips of 20 ms instead of 10: seven packets to detect it, then a quarter for five rounds, then the curve,
     /// flat.
     #[test]
-    fn the_first_slow_start_ends_early_where_switched_on() {
+    fn hystart_ends_the_first_slow_start_early_if_enabled() {
         let rounds = |hystart: bool| {
             let mut law = law(&LONG_PATH, |params| params.hystart = hystart);
             for number in 1..=7u64 {
@@ -538,7 +538,7 @@ mod tests {
     /// round trip and the allowance. At a pace of over 60 packets in 2 ms, four segments of 64 KiB take at most half a
     /// millisecond. So the end is between 1,000 and 1,500 us after the round's beginning.
     #[test]
-    fn a_train_of_acknowledgements_ends_slow_start_where_switched_on() {
+    fn an_ack_train_ends_slow_start_if_enabled() {
         let run = |train: bool| {
             let mut law = law(&LONG_PATH, |params| {
                 params.hystart_train = train;
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_forgets_the_least_round_trip() {
+    fn a_timeout_resets_the_min_rtt() {
         let mut law = law(&LONG_PATH, |params| params.hystart_delay = true);
         law.on_ack(&ack(&LONG_PATH, 0));
         assert_ne!(law.linux_hystart, LinuxHyStart::new());
@@ -571,7 +571,7 @@ mod tests {
     /// C counts packets. The new curve continues from the current window, with the same maximum: K = cbrt(3,000 packets / C)
     /// is 19.574 s, and with packets an eighth as large twice that.
     #[test]
-    fn packets_of_another_size_begin_the_curve_where_the_window_is() {
+    fn a_new_mss_restarts_the_curve_at_the_window() {
         let path = PathInfo { base_rtt: Span::from_ms(100), ..LONG_PATH };
         let mut law = law(&path, |params| params.initial_window = path.mss.times(10_000));
         law.on_loss(&loss(0, 100_000, LossCause::Reordered));

@@ -72,10 +72,10 @@ pub struct Dcqcn {
     target: Rate, // R_T
     alpha: Frac,
     alpha_due: Time, // next update of alpha; not set before the first notification
-    cut_due: Time,   // next check of `cut_asked`
+    cut_due: Time,   // next check of `cut_pending`
     grow_due: Time,  // expiry of the increase timer; not set while it could change nothing
     notified: bool,  // since the last update of alpha
-    cut_asked: bool,
+    cut_pending: bool,
     timer_stage: u32, // increases by timer since the last cut (T)
     byte_stage: u32,  // by byte counter (BC)
     sent: u64,        // payload since the byte counter's last increase
@@ -103,7 +103,7 @@ impl Dcqcn {
             cut_due: Time::NEVER,
             grow_due: Time::NEVER,
             notified: false,
-            cut_asked: false,
+            cut_pending: false,
             timer_stage: 0,
             byte_stage: 0,
             sent: 0,
@@ -118,7 +118,7 @@ impl Dcqcn {
             self.rate = self.limits.clamp(self.rate.scaled(self.params.rate_on_first_cnp));
             self.target = self.rate;
         } else {
-            self.age(now);
+            self.decay_alpha(now);
         }
         if self.params.decrease_interval.is_zero() {
             self.cut(now);
@@ -134,11 +134,11 @@ impl Dcqcn {
             self.notified = true;
             self.cut_due = next_tick(self.cut_due, self.params.decrease_interval, now);
         }
-        self.cut_asked = true;
+        self.cut_pending = true;
     }
 
     /// Applies the updates of `alpha` that are due by `now`.
-    fn age(&mut self, now: Time) {
+    fn decay_alpha(&mut self, now: Time) {
         while self.alpha_due <= now {
             // alpha <- (1 - g) * alpha, where no notification came for K    (eq. 2)
             let sample = if self.notified { Frac::ONE } else { Frac::ZERO };
@@ -169,15 +169,15 @@ impl Dcqcn {
 
     /// Figure 7: fast recovery, additive increase or hyper increase. Returns whether another one could change anything.
     fn grow(&mut self) -> bool {
-        let (most, least) = if self.params.byte_counter.is_zero() {
+        let (max_stage, min_stage) = if self.params.byte_counter.is_zero() {
             (self.timer_stage, self.timer_stage)
         } else {
             (self.timer_stage.max(self.byte_stage), self.timer_stage.min(self.byte_stage))
         };
         let (rate, target, recovery) = (self.rate, self.target, self.params.fast_recovery_stages);
-        if u64::from(most) >= recovery {
+        if u64::from(max_stage) >= recovery {
             // R_T <- R_T + R_AI                                     (eq. 4)
-            let step = if u64::from(least) > recovery { self.params.hyper } else { self.params.additive };
+            let step = if u64::from(min_stage) > recovery { self.params.hyper } else { self.params.additive };
             self.target = self.limits.raised(target, step);
         }
         // R_C <- (R_T + R_C) / 2, each half in whole bits a second  (eq. 3)
@@ -234,11 +234,11 @@ impl ControlLaw for Dcqcn {
     /// Applies an increase before a cut that is due at the same time: its timer was set earlier.
     fn on_timer(&mut self, now: Time) {
         while self.next_timer() <= now {
-            if self.cut_asked && self.cut_due < self.grow_due {
+            if self.cut_pending && self.cut_due < self.grow_due {
                 let at = self.cut_due;
-                self.age(at);
+                self.decay_alpha(at);
                 self.cut(at);
-                self.cut_asked = false;
+                self.cut_pending = false;
                 self.cut_due = at.saturating_add(self.params.decrease_interval);
             } else {
                 let at = self.grow_due;
@@ -249,7 +249,7 @@ impl ControlLaw for Dcqcn {
     }
 
     fn next_timer(&self) -> Time {
-        if self.cut_asked { self.grow_due.min(self.cut_due) } else { self.grow_due }
+        if self.cut_pending { self.grow_due.min(self.cut_due) } else { self.grow_due }
     }
 
     fn send_limits(&self) -> SendLimits {
@@ -298,11 +298,11 @@ mod tests {
     }
 
     fn cnp(law: &mut Dcqcn, now: Time) {
-        wake(law, now);
+        fire_timer(law, now);
         law.on_notification(&Notification::Cnp { now });
     }
 
-    fn wake(law: &mut Dcqcn, now: Time) {
+    fn fire_timer(law: &mut Dcqcn, now: Time) {
         while law.next_timer() <= now {
             law.on_timer(law.next_timer());
         }
@@ -369,7 +369,7 @@ mod tests {
         cnp(&mut law, Time::from_us(1));
         cnp(&mut law, Time::from_us(2));
         // Five increases by timer, and the sixth is additive; the counters are at 6 and 0.
-        wake(&mut law, Time::from_us(2 + 6 * 55));
+        fire_timer(&mut law, Time::from_us(2 + 6 * 55));
         assert_eq!(law.target, Rate::from_mbps(25_040));
         // The byte counter's first to seventh are additive as well; only then are both over F.
         for n in 2..=7 {
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direct_notification_is_a_notification() {
+    fn a_direct_cnp_counts_as_a_cnp() {
         let mut law = law(|_| {});
         law.on_notification(&Notification::DirectCnp { now: Time::ZERO });
         assert_eq!(law.rate, Rate::from_gbps(50));
@@ -390,10 +390,10 @@ mod tests {
     }
 
     #[test]
-    fn the_timer_rests_at_line_rate() {
+    fn the_timer_is_off_at_line_rate() {
         let mut law = law(simulated);
         cnp(&mut law, Time::ZERO);
-        wake(&mut law, Time::from_ms(100));
+        fire_timer(&mut law, Time::from_ms(100));
         assert_eq!(law.next_timer(), Time::NEVER);
         assert!(law.rate.bps() >= 99_999_999_998, "{}", law.rate);
         cnp(&mut law, Time::from_ms(101));
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_at_the_moment_of_a_cut_does_not_put_it_off() {
+    fn a_cnp_does_not_delay_a_cut_at_the_same_time() {
         let mut law = law(simulated);
         let marks = |law: &mut Dcqcn, ns| law.on_notification(&Notification::Cnp { now: Time::from_ns(ns) });
         marks(&mut law, 0);
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_follows() {
+    fn the_window_follows_the_rate() {
         let mut law = law(|params| params.windowed = true);
         assert_eq!(law.send_limits().window, PATH.bdp());
         cnp(&mut law, Time::ZERO);

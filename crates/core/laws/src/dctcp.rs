@@ -28,7 +28,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "cuts the window in proportion to the fraction of marked bytes",
     source: "Alizadeh et al. (SIGCOMM 2010), §3; RFC 8257",
     signals: "ECN, loss",
-    marks: EcnSupport::Heard,
+    marks: EcnSupport::Used,
     ..LawInfo::of(Params::TABLE)
 };
 
@@ -95,7 +95,7 @@ impl ControlLaw for Dctcp {
     }
 
     fn on_notification(&mut self, notification: &Notification) {
-        self.slow_start.hear(notification, &mut self.window, self.initial);
+        self.slow_start.on_notification(notification, &mut self.window, self.initial);
     }
 
     fn ssthresh(&self) -> Option<Bytes> {
@@ -119,7 +119,7 @@ impl ControlLaw for Dctcp {
 mod tests {
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, PATH, TestbedLink, ack, loss, marked};
+    use crate::testbed::{PATH, Testbed, TestbedLink, ack, loss, marked};
     use units::{Bytes, Rate, Span, Time};
 
     fn law() -> Dctcp {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_answers_for_its_flight_s_marks() {
+    fn a_loss_covers_the_marks_of_its_flight() {
         let mut law = law();
         law.on_loss(&loss(0, 20, LossCause::Nack));
         law.on_ack(&marked(&PATH, 21));
@@ -200,16 +200,16 @@ mod tests {
             drop_over: Bytes::new(1 << 30),
             phantom: None,
         };
-        let mut bed = Bed::new(link);
+        let mut bed = Testbed::new(link);
         bed.add(Dctcp::new(&path, Params::for_path(&path)), &path, Time::ZERO);
         bed.run(Time::from_ms(300));
         bed.forget_backlog();
         bed.run(Time::from_ms(400));
-        let (most, least) = (bed.backlog.0.get() as f64 / 1_500.0, bed.backlog.1.get() as f64 / 1_500.0);
+        let (max_queue, min_queue) = (bed.backlog.0.get() as f64 / 1_500.0, bed.backlog.1.get() as f64 / 1_500.0);
         let w_star = 400e-6 * 10e9 / 8.0 / 1_500.0 + k;
         let amplitude = (w_star / 2.0_f64).sqrt();
-        assert!((k..k + 4.0).contains(&most), "the queue peaks at K + 1 a round late, at {most}");
-        assert!((most - least - amplitude).abs() < 2.0, "{} against {amplitude}", most - least);
-        assert!(least > 0.0);
+        assert!((k..k + 4.0).contains(&max_queue), "the queue peaks at K + 1 a round late, at {max_queue}");
+        assert!((max_queue - min_queue - amplitude).abs() < 2.0, "{} against {amplitude}", max_queue - min_queue);
+        assert!(min_queue > 0.0);
     }
 }

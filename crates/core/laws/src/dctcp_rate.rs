@@ -35,7 +35,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "cuts a rate in proportion to the fraction of marked packets, from line rate on",
     source: "HPCC's simulator; equations of Alizadeh et al. (SIGCOMM 2010), §3",
     signals: "ECN",
-    marks: EcnSupport::Heard,
+    marks: EcnSupport::Used,
     ..LawInfo::of(Params::TABLE)
 };
 
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_go_on_in_packets_of_the_new_size() {
+    fn packet_counts_follow_the_mss() {
         let mut law = law();
         law.on_ack(&acked(0, 0, 9, false));
         law.on_ack(&acked(1, 0, 9, true));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn never_under_the_least_rate() {
+    fn rate_is_at_least_the_minimum() {
         let mut law = law();
         for packet in 0..1_000 {
             law.on_ack(&acked(packet, packet, 0, true));

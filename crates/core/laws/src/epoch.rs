@@ -11,14 +11,14 @@ use crate::round::marked_fraction;
 #[repr(C)]
 pub(crate) struct Epoch {
     ends: Time,
-    heard: Bytes,
+    acked: Bytes,
     marked: Bytes,
 }
 
 impl Epoch {
     /// Begins an epoch that ends with a packet sent at `ends` or later; never, if that is [`Time::NEVER`].
     pub(crate) const fn begin(ends: Time) -> Self {
-        Self { ends, heard: Bytes::ZERO, marked: Bytes::ZERO }
+        Self { ends, acked: Bytes::ZERO, marked: Bytes::ZERO }
     }
 
     /// Returns the end of the epoch.
@@ -32,8 +32,8 @@ impl Epoch {
     }
 
     /// Counts payload with feedback, and its marked part.
-    pub(crate) const fn count(&mut self, heard: Bytes, marked: Bytes) {
-        self.heard = self.heard.saturating_add(heard);
+    pub(crate) const fn count(&mut self, acked: Bytes, marked: Bytes) {
+        self.acked = self.acked.saturating_add(acked);
         self.marked = self.marked.saturating_add(marked);
     }
 
@@ -49,7 +49,7 @@ impl Epoch {
 
     /// Returns the marked fraction of the payload with feedback, 0 to 1.
     pub(crate) fn marked_fraction(&self) -> Frac {
-        marked_fraction(self.marked, self.heard)
+        marked_fraction(self.marked, self.acked)
     }
 
     /// The epoch after the one that `ack` ends: `period` after its end, but none is shorter than that after the flow was silent.

@@ -7,7 +7,7 @@
 
 use units::{Bytes, Frac, Rate, Span};
 
-use crate::credits::{CREDIT_SIZE, Credits, Driver, largest_rate, least_rate, send_limits};
+use crate::credits::{CREDIT_SIZE, Credits, Driver, largest_rate, min_rate_of, send_limits};
 use crate::info::LawInfo;
 use crate::params::{parameters, range};
 use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, SendLimits};
@@ -74,7 +74,7 @@ impl ExpressPass {
     /// A flow on `path`.
     pub fn new(path: &PathInfo, params: Params) -> Self {
         let max_rate = params.max_rate.max(Rate::from_bps(1));
-        let floor = least_rate(path.base_rtt, max_rate);
+        let floor = min_rate_of(path.base_rtt, max_rate);
         let params = Params { max_rate, ..params };
         Self {
             rate: max_rate.scaled(params.initial).max(floor),
@@ -103,13 +103,13 @@ impl ExpressPass {
         }
         let Params { max_rate, w_max, w_min, w_step, target_loss, target_scales, .. } = self.params;
         let before = self.rate;
-        let far = Frac::ratio(self.rate.bps(), max_rate.bps()).complement();
-        let target = if target_scales { target_loss * far } else { target_loss };
-        let floor = least_rate(rtt, max_rate);
+        let headroom = Frac::ratio(self.rate.bps(), max_rate.bps()).complement();
+        let target = if target_scales { target_loss * headroom } else { target_loss };
+        let floor = min_rate_of(rtt, max_rate);
         if Frac::ratio(returned.min(sent), sent).complement() > target {
-            // rate = min(rate, what came * (1 + target))
-            let came = Rate::of(Bytes::new(u64::from(CREDIT_SIZE) * returned), elapsed);
-            self.rate = self.rate.min(came.scaled(Frac::ONE + target)).max(floor);
+            // rate = min(rate, arrival rate * (1 + target))
+            let arrival_rate = Rate::of(Bytes::new(u64::from(CREDIT_SIZE) * returned), elapsed);
+            self.rate = self.rate.min(arrival_rate.scaled(Frac::ONE + target)).max(floor);
             self.weight = self.weight.half().max(w_min).min(w_max);
             self.grew = false;
         } else {

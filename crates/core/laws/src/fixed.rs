@@ -69,7 +69,7 @@ mod tests {
     use units::{Bytes, Rate};
 
     #[test]
-    fn nothing_moves_it() {
+    fn no_event_changes_the_window() {
         let mut law = Fixed::new(&PATH, Params::for_path(&PATH));
         let before = law.send_limits();
         assert_eq!(before, SendLimits::window(Bytes::new(175_000)));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn paces_on_request() {
+    fn paces_if_enabled() {
         let params = Params { paced: true, window: Bytes::new(87_500) };
         assert_eq!(Fixed::new(&PATH, params).send_limits().pacing, Rate::from_gbps(50));
     }

@@ -7,7 +7,7 @@
 
 use units::{Bytes, Frac, Rate, Span};
 
-use crate::credits::{CREDIT_SIZE, Credits, Driver, OverProvisioning, Wait, largest_rate, least_rate, send_limits};
+use crate::credits::{CREDIT_SIZE, Credits, Driver, OverProvisioning, Wait, largest_rate, min_rate_of, send_limits};
 use crate::info::LawInfo;
 use crate::params::{parameters, range};
 use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, SendLimits};
@@ -69,7 +69,7 @@ impl FlashPass {
     /// A flow on `path`.
     pub fn new(path: &PathInfo, params: Params) -> Self {
         let max_rate = params.max_rate.max(Rate::from_bps(1));
-        let floor = least_rate(path.base_rtt, max_rate);
+        let floor = min_rate_of(path.base_rtt, max_rate);
         Self { params: Params { max_rate, ..params }, rate: max_rate, floor, actions: LawActions::default() }
     }
 
@@ -87,9 +87,9 @@ impl FlashPass {
             // cur_rate = cur_rate * (1 - loss_rate) * (1 + min_target_loss)                       (line 4) The rate of those
             // packets times (1 - loss_rate) is the rate at which credits arrived. In the round after a cut the losses are
             // still those of the rate before, and must not cut again.
-            let came = Rate::of(Bytes::new(u64::from(CREDIT_SIZE).saturating_mul(returned)), elapsed);
-            let through = if cuts_once { came } else { self.rate.scaled(kept) };
-            self.rate = self.rate.min(through.scaled(Frac::ONE + min_target_loss));
+            let arrival_rate = Rate::of(Bytes::new(u64::from(CREDIT_SIZE).saturating_mul(returned)), elapsed);
+            let effective_rate = if cuts_once { arrival_rate } else { self.rate.scaled(kept) };
+            self.rate = self.rate.min(effective_rate.scaled(Frac::ONE + min_target_loss));
         } else if loss < min_target_loss {
             // cur_rate = cur_rate * (1 + max_target_loss)                                         (line 6)
             self.rate = self.rate.scaled(Frac::ONE + max_target_loss);
@@ -196,7 +196,7 @@ mod tests {
 
     /// Half of 1000 packets is lost, and half of the 1000 sent before that was known: one cut.
     #[test]
-    fn a_loss_is_answered_once() {
+    fn a_loss_causes_one_cut() {
         let mut law = FlashPass::new(&WAN, Params::for_path(&WAN));
         let round = credits(&law, 1_000, 500);
         law.on_notification(&round);
@@ -207,7 +207,7 @@ mod tests {
 
     /// The paper's algorithm taken literally: two cuts, to 1.01 / 2 of the rate each.
     #[test]
-    fn to_the_letter_a_loss_is_answered_twice() {
+    fn algorithm_1_as_written_cuts_twice_for_a_loss() {
         let mut law = FlashPass::new(&WAN, Params { cuts_once: false, ..Params::for_path(&WAN) });
         let round = credits(&law, 1_000, 500);
         let mut rate = law.credit_rate().bps() as f64;
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_switched_off() {
+    fn features_can_be_disabled() {
         let all = Params::for_path(&WAN);
         let credits_of = |params| FlashPass::new(&WAN, params).credits().unwrap();
         let Driver::Sender { wait, over_provisioning, batches, .. } = credits_of(all).driver else { panic!() };

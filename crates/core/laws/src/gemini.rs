@@ -46,7 +46,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "AIMD on marks inside a datacenter and on delay between them, both scaled with the BDP",
     source: "Zeng et al. (ICNP 2019; journal version), §III, Algorithm 1",
     signals: "ECN, delay, loss",
-    marks: EcnSupport::Heard,
+    marks: EcnSupport::Used,
     pairs: &[("h_min", "h_max")],
     ..LawInfo::of(Params::TABLE)
 };
@@ -184,7 +184,7 @@ impl ControlLaw for Gemini {
     }
 
     fn on_notification(&mut self, notification: &Notification) {
-        self.slow_start.hear(notification, &mut self.window, self.params.initial_window);
+        self.slow_start.on_notification(notification, &mut self.window, self.params.initial_window);
         if matches!(notification, Notification::Mss(_)) {
             // h is in packets.
             self.scale_with_bdp();
@@ -220,7 +220,7 @@ impl ControlLaw for Gemini {
 mod tests {
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, LONG_PATH, PATH, TestbedLink, ack, loss, marked};
+    use crate::testbed::{LONG_PATH, PATH, Testbed, TestbedLink, ack, loss, marked};
 
     /// 1 Gb/s and 8 ms: C x RTT is 8e6 bits, 1 MB.
     const GIGABIT: PathInfo = PathInfo {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_step_is_in_packets_of_the_new_size() {
+    fn the_increase_follows_the_mss() {
         let mut law = law(&GIGABIT, |_| {});
         law.on_notification(&Notification::Mss(Bytes::new(9_000)));
         // 0.96 packets; K and F stay.
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_goes_on_after_a_cut_where_cuts_do_not_end_it() {
+    fn slow_start_continues_after_a_cut_if_configured() {
         for cut_ends_slow_start in [true, false] {
             let mut law = law(&PATH, |params| {
                 params.k = Bytes::new(25_000);
@@ -465,7 +465,7 @@ mod tests {
             let params = Params { k, paced: false, ..Params::for_path(&path) };
             let link =
                 TestbedLink { rate: path.line_rate, mark_over: k, drop_over: Bytes::new(1 << 30), phantom: None };
-            let mut bed = Bed::new(link);
+            let mut bed = Testbed::new(link);
             for _ in 0..flows {
                 bed.add(Gemini::new(&path, params), &path, Time::ZERO);
             }
@@ -476,10 +476,14 @@ mod tests {
             let f = bed.law(0).factor.ppm() as f64 / 1e6;
             let w_star = path.bdp().get() as f64 / 1_500.0 + 100.0;
             let amplitude = (n * h * f * w_star).sqrt();
-            let (most, least) = (bed.backlog.0.get() as f64 / 1_500.0, bed.backlog.1.get() as f64 / 1_500.0);
-            assert!((most - (100.0 + n * h)).abs() < 2.0, "{most}");
-            assert!(least > 0.0, "full throughput (Theorem 1)");
-            assert!((most - least - amplitude).abs() < 0.25 * amplitude, "{} against {amplitude}", most - least);
+            let (max_queue, min_queue) = (bed.backlog.0.get() as f64 / 1_500.0, bed.backlog.1.get() as f64 / 1_500.0);
+            assert!((max_queue - (100.0 + n * h)).abs() < 2.0, "{max_queue}");
+            assert!(min_queue > 0.0, "full throughput (Theorem 1)");
+            assert!(
+                (max_queue - min_queue - amplitude).abs() < 0.25 * amplitude,
+                "{} against {amplitude}",
+                max_queue - min_queue
+            );
         }
     }
 
@@ -495,16 +499,16 @@ mod tests {
         };
         let link =
             TestbedLink { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::new(1 << 30), phantom: None };
-        let mut bed = Bed::new(link);
+        let mut bed = Testbed::new(link);
         bed.add(law(&path, |_| {}), &path, Time::ZERO);
         bed.run(Time::from_ms(3_000));
         bed.forget_backlog();
         let cuts = bed.law(0).actions().cuts;
         bed.run(Time::from_ms(20_000));
-        let [most, least] = [bed.backlog.0, bed.backlog.1].map(|queue| path.line_rate.tx_time(queue));
+        let [max_queue, min_queue] = [bed.backlog.0, bed.backlog.1].map(|queue| path.line_rate.tx_time(queue));
         assert!(bed.law(0).actions().cuts > cuts + 2);
-        assert!(Span::from_us(1_800) < least && least < Span::from_us(2_300), "{least}");
-        assert!(Span::from_us(5_000) < most && most < Span::from_us(5_300), "{most}");
+        assert!(Span::from_us(1_800) < min_queue && min_queue < Span::from_us(2_300), "{min_queue}");
+        assert!(Span::from_us(5_000) < max_queue && max_queue < Span::from_us(5_300), "{max_queue}");
     }
 
     /// Theorem 2: with h in proportion to the RTT, flows of different RTTs share a marking queue evenly.
@@ -519,7 +523,7 @@ mod tests {
         let k = Bytes::new(75_000);
         let link =
             TestbedLink { rate: Rate::from_gbps(10), mark_over: k, drop_over: Bytes::new(1 << 30), phantom: None };
-        let mut bed = Bed::new(link);
+        let mut bed = Testbed::new(link);
         for us in [200, 800] {
             let params = Params { k, h_min: Frac::ZERO, h_max: range::UNLIMITED, ..Params::for_path(&path(us)) };
             bed.add(Gemini::new(&path(us), params), &path(us), Time::ZERO);

@@ -272,8 +272,8 @@ impl Hpcc {
     }
 
     fn ppm(&self, of: &ControlLoop) -> i64 {
-        let places = if self.settings.precision == Precision::Fine { 16 } else { 0 };
-        Frac::from_bits(of.in_flight.bits() >> places).ppm().min(i64::MAX as u64) as i64
+        let extra_bits = if self.settings.precision == Precision::Fine { 16 } else { 0 };
+        Frac::from_bits(of.in_flight.bits() >> extra_bits).ppm().min(i64::MAX as u64) as i64
     }
 
     /// Processes a report of one loop's ports. It ends the loop's round if the reported packet, sent at `left`, was sent no
@@ -377,7 +377,7 @@ mod tests {
     }
 
     /// Reports the acknowledgement of a packet that was sent when `before` bytes were delivered; now `delivered` bytes are.
-    fn tell(law: &mut Hpcc, hops: &[Hop], before: u64, delivered: u64) -> f64 {
+    fn ack_with_hops(law: &mut Hpcc, hops: &[Hop], before: u64, delivered: u64) -> f64 {
         law.on_ack(&Ack {
             delivered: Bytes::new(delivered),
             delivered_at_send: Bytes::new(before),
@@ -397,22 +397,22 @@ mod tests {
         let mut law = law(|_| {});
         assert_eq!(law.send_limits(), SendLimits { window: Bytes::new(175_000), pacing: Rate::from_gbps(100) });
         // The first acknowledgement only stores its report.
-        assert!(near(tell(&mut law, &[hop(1_000, 5_000_000, 40_000)], 0, 4_096), 100.0));
+        assert!(near(ack_with_hops(&mut law, &[hop(1_000, 5_000_000, 40_000)], 0, 4_096), 100.0));
         // A round trip later the link was busy all the time, and 17,500 B waited at the lower end: u = 1 + 0.1. Then
         // U = u, since tau = T, and R = 100 / (1.1 / 0.95) + 0.05.
-        let first = tell(&mut law, &[hop(15_000, 5_175_000, 17_500)], 4_096, 8_192);
+        let first = ack_with_hops(&mut law, &[hop(15_000, 5_175_000, 17_500)], 4_096, 8_192);
         assert!(near(first, 86.413_636_36), "{first}");
         assert!(near(law.far.in_flight.ppm() as f64, 1_100_000.0));
         // 1.4 us later, in the same round: half busy, no queue: u = 0.5, U = 0.9 * 1.1 + 0.1 * 0.5 = 1.04. From the
         // same reference: R = R^c / (1.04 / 0.95) + 0.05.
-        let second = tell(&mut law, &[hop(16_400, 5_183_750, 0)], 4_096, 12_288);
+        let second = ack_with_hops(&mut law, &[hop(16_400, 5_183_750, 0)], 4_096, 12_288);
         assert!(near(second, 86.413_636_36 * 0.95 / 1.04 + 0.05), "{second}");
         assert!(near(law.far.reference.bps() as f64 / 1e9, first));
         // The next report of the same kind replaces that rate, without a cumulative effect: U = 0.9 * 1.04 + 0.05 = 0.986.
-        let third = tell(&mut law, &[hop(17_800, 5_192_500, 0)], 4_096, 16_384);
+        let third = ack_with_hops(&mut law, &[hop(17_800, 5_192_500, 0)], 4_096, 16_384);
         assert!(near(third, 86.413_636_36 * 0.95 / 0.986 + 0.05), "{third}");
         // U = 0.9 * 0.986 + 0.05 = 0.9374 is under eta: R^c + 0.05, and a round is over.
-        let fourth = tell(&mut law, &[hop(19_200, 5_201_250, 0)], 8_192, 20_480);
+        let fourth = ack_with_hops(&mut law, &[hop(19_200, 5_201_250, 0)], 8_192, 20_480);
         assert!(near(fourth, 86.463_636_36), "{fourth}");
         assert_eq!((law.far.stage, law.send_limits().window), (1, Bytes::new(151_311)));
         assert_eq!((law.actions.cuts, law.actions.increases), (2, 2));
@@ -424,9 +424,9 @@ mod tests {
     fn fine_averages_are_as_floating_point() {
         let rounds = |fine| {
             let mut law = law(|params| (params.fine, params.max_stage) = (fine, 0));
-            tell(&mut law, &[hop(1_000, 0, 0)], 0, 1);
+            ack_with_hops(&mut law, &[hop(1_000, 0, 0)], 0, 1);
             for n in 1..=1_000 {
-                tell(&mut law, &[hop(1_000 + 87 * n, 1_040 * n, 0)], n, n + 1);
+                ack_with_hops(&mut law, &[hop(1_000 + 87 * n, 1_040 * n, 0)], n, n + 1);
             }
             law.rate().bps()
         };
@@ -444,14 +444,14 @@ mod tests {
     #[test]
     fn five_additive_rounds_then_a_multiplicative_one() {
         let mut law = law(|_| {});
-        tell(&mut law, &[hop(0, 0, 0)], 0, 1);
+        ack_with_hops(&mut law, &[hop(0, 0, 0)], 0, 1);
         // Three round trips at u = 2 reduce 100 to slightly more than 100 * (0.475)^3.
         for n in 1..=3 {
-            tell(&mut law, &[hop(n * 14_000, n * 350_000, 0)], n, n + 1);
+            ack_with_hops(&mut law, &[hop(n * 14_000, n * 350_000, 0)], n, n + 1);
         }
         let start = law.rate().bps();
         for n in 1..=6 {
-            let rate = tell(&mut law, &[hop(42_000 + n * 14_000, 1_050_000 + n * 17_500, 0)], 10 + n, 11 + n);
+            let rate = ack_with_hops(&mut law, &[hop(42_000 + n * 14_000, 1_050_000 + n * 17_500, 0)], 10 + n, 11 + n);
             if n <= 5 {
                 assert_eq!(law.rate().bps(), start + n * 50_000_000);
             } else {
@@ -463,25 +463,25 @@ mod tests {
     #[test]
     fn the_fullest_link_counts() {
         let mut law = law(|params| params.max_stage = 0);
-        tell(&mut law, &[hop(0, 0, 0), hop(500, 0, 35_000)], 0, 1);
-        tell(&mut law, &[hop(14_000, 87_500, 0), hop(14_500, 175_000, 70_000)], 1, 2);
+        ack_with_hops(&mut law, &[hop(0, 0, 0), hop(500, 0, 35_000)], 0, 1);
+        ack_with_hops(&mut law, &[hop(14_000, 87_500, 0), hop(14_500, 175_000, 70_000)], 1, 2);
         assert!(near(law.far.in_flight.ppm() as f64, 1_200_000.0));
     }
 
     #[test]
     fn without_fast_reaction_only_rounds_count() {
         let mut law = law(|params| params.fast_react = false);
-        tell(&mut law, &[hop(0, 0, 0)], 0, 1);
-        assert!(near(tell(&mut law, &[hop(1_000, 500_000, 0)], 0, 2), 100.0));
+        ack_with_hops(&mut law, &[hop(0, 0, 0)], 0, 1);
+        assert!(near(ack_with_hops(&mut law, &[hop(1_000, 500_000, 0)], 0, 2), 100.0));
         // Measured against the report of the last round: 1.2 over 14 us.
-        tell(&mut law, &[hop(14_000, 210_000, 0)], 1, 3);
+        ack_with_hops(&mut law, &[hop(14_000, 210_000, 0)], 1, 3);
         assert!(near(law.far.in_flight.ppm() as f64, 1_200_000.0));
     }
 
     #[test]
-    fn another_path_begins_anew() {
+    fn a_path_change_resets_the_measurement() {
         let mut law = law(|_| {});
-        tell(&mut law, &[hop(0, 0, 0)], 0, 1);
+        ack_with_hops(&mut law, &[hop(0, 0, 0)], 0, 1);
         for hops in [
             // A longer path, no report, counters that ran backwards, a clock that ran backwards.
             &[hop(14_000, 400_000, 0), hop(15_000, 400_000, 0)][..],
@@ -491,15 +491,15 @@ mod tests {
             // The same report again.
             &[hop(20_000, 900_000, 0), hop(30_000, 900_000, 0)],
         ] {
-            tell(&mut law, hops, 100, 200);
+            ack_with_hops(&mut law, hops, 100, 200);
             assert!(near(law.rate().bps() as f64 / 1e9, 100.0), "{hops:?}");
         }
-        tell(&mut law, &[hop(34_000, 1_250_000, 0), hop(44_000, 1_000_000, 0)], 200, 300);
+        ack_with_hops(&mut law, &[hop(34_000, 1_250_000, 0), hop(44_000, 1_000_000, 0)], 200, 300);
         assert!(law.rate() < Rate::from_gbps(50));
     }
 
     #[test]
-    fn the_near_loop_holds_where_it_asks_for_less() {
+    fn the_near_loop_applies_if_its_rate_is_lower() {
         let direct = |law: &mut Hpcc, sent_us: u64, now_us: u64, hops: &[Hop]| {
             let (now, sent_at) = (Time::from_us(now_us), Time::from_us(sent_us));
             law.on_notification(&Notification::DirectInt { now, sent_at, hops });
@@ -512,8 +512,8 @@ mod tests {
         let rate = direct(&mut law, 14, 28, &[hop(14_000, 105_000, 0), pseudo(14_100, 105_000, 35_000)]);
         assert!(near(rate, 63.383_333_33), "{rate}");
         // The far loop finds its ports half idle, and may not raise the rate.
-        tell(&mut law, &[hop(0, 0, 0)], 0, 1);
-        tell(&mut law, &[hop(14_000, 87_500, 0)], 1, 2);
+        ack_with_hops(&mut law, &[hop(0, 0, 0)], 0, 1);
+        ack_with_hops(&mut law, &[hop(14_000, 87_500, 0)], 1, 2);
         assert!(near(law.rate().bps() as f64 / 1e9, rate) && law.far.rate == Rate::from_gbps(100));
         // A report of the same flight does not move the reference; one of the next does.
         let reference = law.near.reference;
@@ -522,7 +522,7 @@ mod tests {
         direct(&mut law, 28, 42, &[hop(16_000, 120_000, 0), pseudo(16_100, 120_000, 40_000)]);
         assert!(law.near.reference < reference);
         // The far loop takes over where it is stricter.
-        tell(&mut law, &[hop(28_000, 787_500, 175_000)], 2, 3);
+        ack_with_hops(&mut law, &[hop(28_000, 787_500, 175_000)], 2, 3);
         assert_eq!(law.rate(), law.far.rate);
         assert!(law.far.rate < law.near.rate);
 
@@ -539,10 +539,10 @@ mod tests {
             let now = Time::from_us(us);
             law.on_notification(&Notification::DirectInt { now, sent_at: now, hops });
         };
-        tell(&mut law, &hops(4, 0, 0), 0, 1);
+        ack_with_hops(&mut law, &hops(4, 0, 0), 0, 1);
         direct(&mut law, 0, &hops(5, 0, 0));
         assert_eq!((law.far.ports, law.near.ports), (4, 5));
-        tell(&mut law, &hops(4, 14_000, 350_000), 1, 2);
+        ack_with_hops(&mut law, &hops(4, 14_000, 350_000), 1, 2);
         direct(&mut law, 14, &hops(5, 14_000, 262_500));
         assert_eq!((law.far.in_flight.ppm(), law.near.in_flight.ppm()), (2_000_000, 1_500_000));
         // A sixth port of the near loop does not fit.
@@ -557,7 +557,7 @@ mod tests {
         let mut flows: Vec<Hpcc> = (0..4).map(|_| law(|_| {})).collect();
         let rates = [70.0, 20.0, 8.0, 2.0];
         for (flow, rate) in flows.iter_mut().zip(rates) {
-            tell(flow, &[hop(0, 0, 0)], 0, 1);
+            ack_with_hops(flow, &[hop(0, 0, 0)], 0, 1);
             flow.far.rate = Rate::from_bps((rate * 1e9) as u64);
             flow.far.reference = flow.far.rate;
         }
@@ -565,7 +565,7 @@ mod tests {
         for round in 1..3_000u64 {
             sent += flows.iter().map(|flow| flow.rate().bytes_in(PATH.base_rtt).get()).sum::<u64>();
             for flow in &mut flows {
-                tell(flow, &[hop(round * 14_000, sent, 0)], round, round + 1);
+                ack_with_hops(flow, &[hop(round * 14_000, sent, 0)], round, round + 1);
             }
         }
         let shares: Vec<f64> = flows.iter().map(|flow| flow.rate().bps() as f64 / 1e9).collect();
@@ -618,7 +618,7 @@ mod tests {
                     let (now, sent_at) = (Time::from_ps(time), Time::from_ps(if round { time } else { 0 }));
                     law.on_notification(&Notification::DirectInt { now, sent_at, hops });
                 } else {
-                    tell(&mut law, hops, if round { sent } else { 0 }, sent);
+                    ack_with_hops(&mut law, hops, if round { sent } else { 0 }, sent);
                 }
                 let send_limits = law.send_limits();
                 prop_assert!(send_limits.pacing >= Rate::from_mbps(10) && send_limits.pacing <= PATH.line_rate);

@@ -53,13 +53,13 @@ impl HyStart {
         self.current = self.current.min(ack.rtt);
         self.samples = self.samples.saturating_add(1);
         if self.samples >= N_RTT_SAMPLE {
-            self.judge();
+            self.evaluate_round();
         }
         Some(if self.is_conservative() { ack.acked.ratio(1, CSS_GROWTH_DIVISOR) } else { ack.acked })
     }
 
     /// Evaluates a round that has enough RTT samples.
-    fn judge(&mut self) {
+    fn evaluate_round(&mut self) {
         if self.is_conservative() {
             if self.current < self.baseline {
                 // The increase was only jitter.
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn it_takes_eight_round_trips_to_tell() {
+    fn detection_needs_eight_samples() {
         let mut hystart = HyStart::new();
         let (base, long) = (Span::from_ms(10), Span::from_ms(20));
         assert_eq!(round(&mut hystart, 1, 8, base), Some(MSS.times(8)));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_by_a_quarter_for_five_rounds_and_ends() {
+    fn css_grows_by_a_quarter_for_five_rounds() {
         let mut hystart = HyStart::new();
         let long = Span::from_ms(20);
         round(&mut hystart, 1, 8, Span::from_ms(10));

@@ -20,7 +20,7 @@ pub struct LawInfo {
     /// True if it reacts to congestion notifications, direct ones included.
     pub notified: bool,
     /// True if it reads the remaining bytes of a flow ([`Ack::bytes_remaining`](crate::Ack::bytes_remaining)).
-    pub reads_left: bool,
+    pub reads_bytes_remaining: bool,
     /// True if it reads the reports of ports (INT), so that packets must carry them.
     pub reads_reports: bool,
     /// True if credits schedule its flows ([`ControlLaw::credits`](crate::ControlLaw::credits)).
@@ -37,9 +37,9 @@ pub struct LawInfo {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EcnSupport {
     /// Marks are ignored.
-    Deaf,
+    Ignored,
     /// Marks are used.
-    Heard,
+    Used,
     /// Marks are used if this switch parameter is on.
     If(&'static str),
 }
@@ -53,9 +53,9 @@ impl LawInfo {
             summary: "",
             source: "none",
             signals: "none",
-            marks: EcnSupport::Deaf,
+            marks: EcnSupport::Ignored,
             notified: false,
-            reads_left: false,
+            reads_bytes_remaining: false,
             reads_reports: false,
             credits: false,
             linux: None,

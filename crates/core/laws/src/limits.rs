@@ -90,7 +90,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_window_follows_its_rate_or_stays() {
+    fn a_window_scales_with_the_rate_or_is_constant() {
         let limits = Limits::new(&PATH, PATH.line_rate, Rate::from_mbps(10));
         let rate = Rate::from_gbps(25);
         assert_eq!(limits.send_limits(rate), SendLimits { window: Window::LIMIT, pacing: rate });

@@ -70,7 +70,7 @@ mod tests {
     use units::Bytes;
 
     #[test]
-    fn nothing_slows_it() {
+    fn no_event_changes_the_rate() {
         let mut law = LineRate::new(&PATH, Params::for_path(&PATH));
         let before = law.send_limits();
         assert_eq!(before, SendLimits { window: Window::LIMIT, pacing: Rate::from_gbps(100) });
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_holds_on_request() {
+    fn a_window_applies_if_enabled() {
         let params = Params { windowed: true, line_rate: Rate::from_gbps(40), ..Params::for_path(&PATH) };
         let send_limits = SendLimits { window: Bytes::new(175_000), pacing: Rate::from_gbps(40) };
         assert_eq!(LineRate::new(&PATH, params).send_limits(), send_limits);

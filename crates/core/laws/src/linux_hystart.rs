@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_round_trips_are_not_enough_to_tell() {
+    fn detection_needs_more_than_eight_samples() {
         assert!(!grew(Span::from_ms(10), Span::from_ms(20), 8));
         assert!(grew(Span::from_ms(10), Span::from_ms(20), 9));
     }

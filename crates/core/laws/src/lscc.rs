@@ -77,8 +77,8 @@ impl<List: AsRef<[i64]> + AsMut<[i64]>> RateCalculation<List> {
         let bottleneck = signed(Rate::of(drained, period)); // BR, its average over T
         // Ra <- (Q_cur - Q_ref) / T - sum of Ra_list           (lines 1 and 2)
         let excess = queue.saturating_sub(self.params.reference);
-        let lack = self.params.reference.saturating_sub(queue);
-        let wanted = signed(Rate::of(excess, period)) - signed(Rate::of(lack, period));
+        let deficit = self.params.reference.saturating_sub(queue);
+        let wanted = signed(Rate::of(excess, period)) - signed(Rate::of(deficit, period));
         // R <- BR - Ra                                         (line 3)
         let rate = bottleneck.saturating_sub(wanted.saturating_sub(self.sent));
         // |R - R_last| <= delta R, then R_min <= R <= R_max    (lines 4 to 11)
@@ -93,9 +93,9 @@ impl<List: AsRef<[i64]> + AsMut<[i64]>> RateCalculation<List> {
 
     fn push(&mut self, adjustment: i64) {
         let list = self.list.as_mut();
-        if let Some(place) = list.get_mut(self.oldest) {
-            self.sent = self.sent.saturating_sub(*place).saturating_add(adjustment);
-            *place = adjustment;
+        if let Some(entry) = list.get_mut(self.oldest) {
+            self.sent = self.sent.saturating_sub(*entry).saturating_add(adjustment);
+            *entry = adjustment;
             self.oldest = if self.oldest + 1 < list.len() { self.oldest + 1 } else { 0 };
         }
     }
@@ -108,8 +108,8 @@ impl<List: AsRef<[i64]> + AsMut<[i64]>> RateCalculation<List> {
 
 /// Converts a rate to a signed number: at most 2^62 - 1.
 const fn signed(rate: Rate) -> i64 {
-    let most = (1 << 62) - 1;
-    if rate.bps() > most { most as i64 } else { rate.bps() as i64 }
+    let max = (1 << 62) - 1;
+    if rate.bps() > max { max as i64 } else { rate.bps() as i64 }
 }
 
 /// The near end's pseudo queue: arriving bytes enter it, and it drains at the rate that was fed back (eq. 10).
@@ -151,7 +151,7 @@ impl RateLimiting {
     }
 
     /// Returns whether to notify sources (Algorithm 2, line 2: not while Q* is below its reference).
-    pub fn over(&self, now: Time) -> bool {
+    pub fn exceeds_reference(&self, now: Time) -> bool {
         self.occupancy(now) >= self.reference
     }
 
@@ -256,8 +256,8 @@ mod tests {
         for (k, &out) in drained.iter().enumerate() {
             // The rate computed one period and 2D ago determines the arrivals of this period. Before that, arrivals equal
             // departures.
-            let came = if k > n { rates[k - 1 - n].bytes_in(params.period).get() } else { out };
-            queue += came as i64 - out as i64;
+            let arrived = if k > n { rates[k - 1 - n].bytes_in(params.period).get() } else { out };
+            queue += arrived as i64 - out as i64;
             prop_assert!(queue > 0, "the test is for queues that never empty");
             rates.push(controller.update(Bytes::new(queue as u64), Bytes::new(out)));
             if k > 2 * n + 1 {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_the_bottleneck_moves_the_queue_as_eq_9_has_it() {
+    fn a_bottleneck_step_moves_the_queue_by_eq_9() {
         // 40 Gb/s for 30 periods, then 30 Gb/s: 250,000 B less a period, for 2D + T = 11 periods of excess.
         let drained: Vec<u64> = (0..100).map(|k| if k < 30 { 1_000_000 } else { 750_000 }).collect();
         follows_eq_9(FREE, &drained, 0).unwrap();
@@ -286,7 +286,7 @@ mod tests {
 
     /// Algorithm 1 by hand, N = 2.
     #[test]
-    fn the_list_remembers_what_is_on_its_way() {
+    fn the_list_holds_pending_adjustments() {
         let mut controller = far(CalculationParams { lag: Span::from_us(400), ..FREE });
         let gbps = |rate: Rate| rate.bps() as f64 / 1e9;
         // 250 kB over the reference are 10 Gb/s for a period; the bottleneck passed 40 Gb/s.
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_limited_and_the_list_has_the_limited_ones() {
+    fn the_list_holds_limited_rates() {
         let mut controller = far(PARAMS);
         assert_eq!(controller.last(), Rate::from_gbps(200));
         // The bottleneck sends nothing: 1 Gb/s less each period, from R_max on.
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_nothing_is_survived() {
+    fn an_empty_list_does_not_panic() {
         let mut controller = RateCalculation::new(PARAMS, [0i64; 0]);
         assert_eq!(controller.update(Bytes::ZERO, Bytes::ZERO), Rate::from_gbps(199));
     }
@@ -343,7 +343,7 @@ mod tests {
     };
 
     #[test]
-    fn the_pseudo_queue_is_what_the_rate_does_not_pass() {
+    fn the_pseudo_queue_fills_by_the_excess_over_the_rate() {
         let mut pseudo = RateLimiting::new(&NEAR, Rate::MAX, Time::ZERO);
         pseudo.arrive(Time::from_us(1), Bytes::new(1_000));
         // No rate was fed back yet: the queue passes everything.
@@ -355,9 +355,11 @@ mod tests {
         }
         let last = Time::from_us(2) + Span::from_ns(80 * 3_999);
         assert_eq!(pseudo.occupancy(last), Bytes::new(4_000_000 - 3_999 * 500));
-        assert!(pseudo.over(last));
+        assert!(pseudo.exceeds_reference(last));
         assert_eq!(pseudo.occupancy(last + Span::from_ns(80)), Bytes::new(2_000_000));
-        assert!(pseudo.over(last + Span::from_ns(80)) && !pseudo.over(last + Span::from_ns(81)));
+        assert!(
+            pseudo.exceeds_reference(last + Span::from_ns(80)) && !pseudo.exceeds_reference(last + Span::from_ns(81))
+        );
         // The length is never negative.
         assert_eq!(pseudo.occupancy(Time::from_ms(9)), Bytes::ZERO);
         pseudo.arrive(Time::from_ms(10), Bytes::new(3_000_000));
@@ -366,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_bytes_are_not_lost() {
+    fn fractions_of_bytes_are_not_lost() {
         // 7 B every 11 ns, and 8 * 7 / 11 Gb/s: arrivals equal departures.
         let mut pseudo = RateLimiting::new(&NEAR, Rate::from_bps(8 * 7_000_000_000 / 11), Time::ZERO);
         for packet in 0..1_000_000 {
@@ -376,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn short_and_marked_flows_are_told() {
+    fn short_and_marked_flows_are_notified() {
         let (us, data) = (Time::from_us, Bytes::new(400_000));
         let mut flow = FlowEntry::new();
         // Short: notified whether marked or not.

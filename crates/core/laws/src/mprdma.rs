@@ -33,7 +33,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "one packet more a round trip, half a packet less a marked packet",
     source: "Lu et al. (NSDI 2018), congestion control and multi-path ACK-clocking",
     signals: "ECN, loss",
-    marks: EcnSupport::Heard,
+    marks: EcnSupport::Used,
     ..LawInfo::of(Params::TABLE)
 };
 

@@ -90,7 +90,7 @@ impl ControlLaw for NewReno {
     }
 
     fn on_notification(&mut self, notification: &Notification) {
-        self.slow_start.hear(notification, &mut self.window, self.initial);
+        self.slow_start.on_notification(notification, &mut self.window, self.initial);
     }
 
     fn ssthresh(&self) -> Option<Bytes> {
@@ -153,10 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn marks_count_only_where_switched_on() {
-        let mut deaf = law(|_| {});
-        deaf.on_ack(&marked(&PATH, 0));
-        assert_eq!(deaf.send_limits().window, PATH.mss.times(11));
+    fn marks_count_only_if_enabled() {
+        let mut without_ecn = law(|_| {});
+        without_ecn.on_ack(&marked(&PATH, 0));
+        assert_eq!(without_ecn.send_limits().window, PATH.mss.times(11));
         let mut law = law(|params| params.ecn = true);
         law.on_ack(&marked(&PATH, 0));
         assert_eq!(law.send_limits().window, PATH.mss.times(10).scaled(Frac::millionths(800_000)));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_adds_a_packet_of_the_new_size() {
+    fn the_increase_follows_the_mss() {
         let mut law = law(|_| {});
         law.on_loss(&loss(0, 1, LossCause::Reordered));
         law.on_notification(&Notification::Mss(Bytes::new(1_024)));

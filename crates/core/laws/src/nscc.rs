@@ -63,7 +63,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "a window towards a target delay, by marks and delay together, with Quick Adapt",
     source: "Ultra Ethernet Specification 1.0; arXiv 2508.08906; uet-htsim",
     signals: "ECN, delay, loss, acknowledged bytes",
-    marks: EcnSupport::Heard,
+    marks: EcnSupport::Used,
     ..LawInfo::of(Params::TABLE)
 };
 
@@ -179,7 +179,7 @@ impl Nscc {
     }
 
     /// Computes an increase: inc <- inc + step * acked, divided by cwnd at once.
-    fn reckon(&mut self, step: Bytes, acked: Bytes) {
+    fn accumulate_increase(&mut self, step: Bytes, acked: Bytes) {
         let grown = share(&mut self.carry, step, acked, self.window.bytes());
         self.pending = self.pending.saturating_add(grown);
     }
@@ -195,7 +195,7 @@ impl Nscc {
         // alpha = 4 * mss * a * b / target
         let b = Frac::ratio(self.target.unsigned_ps(), self.params.reference_delay.unsigned_ps());
         let left = Frac::ratio((self.target - delay).unsigned_ps(), self.target.unsigned_ps());
-        self.reckon(self.packets(self.params.alpha).scaled(b).scaled(left), acked);
+        self.accumulate_increase(self.packets(self.params.alpha).scaled(b).scaled(left), acked);
     }
 
     /// cwnd <- cwnd * max(1 - gamma * (avg - target) / avg, 0.5), at most once in a base round trip.
@@ -210,8 +210,8 @@ impl Nscc {
     }
 
     fn average(&mut self, delay: Span, ack: &Ack) {
-        let mild = ack.marked.is_zero() && delay > self.target;
-        let sample = if mild { self.base_rtt.scaled(self.params.unmarked_delay) } else { delay };
+        let is_unmarked_delay = ack.marked.is_zero() && delay > self.target;
+        let sample = if is_unmarked_delay { self.base_rtt.scaled(self.params.unmarked_delay) } else { delay };
         let gain = self.params.delay_gain;
         self.average_delay = self.average_delay.scaled(gain.complement()) + sample.scaled(gain);
     }
@@ -229,10 +229,10 @@ impl Nscc {
         if self.adapt.ends.is_set() && now <= self.adapt.ends {
             return false;
         }
-        let little = self.adapt.achieved < self.window.cap().scaled(self.params.qa_gate);
-        let asks = self.adapt.ends.is_set() && (self.adapt.triggered || delay == DelayLevel::Extreme);
-        let strikes = self.params.quick_adapt && asks && little;
-        if strikes {
+        let is_below_gate = self.adapt.achieved < self.window.cap().scaled(self.params.qa_gate);
+        let is_due = self.adapt.ends.is_set() && (self.adapt.triggered || delay == DelayLevel::Extreme);
+        let acts = self.params.quick_adapt && is_due && is_below_gate;
+        if acts {
             // Never more than before: a window below an eighth of the largest may be full.
             self.window.set(self.adapt.achieved.min(self.window.bytes()));
             self.adapt.ignores = in_flight;
@@ -242,7 +242,7 @@ impl Nscc {
         }
         self.adapt.ends = now + self.base_rtt + self.target;
         (self.adapt.achieved, self.adapt.triggered) = (Bytes::ZERO, false);
-        strikes
+        acts
     }
 }
 
@@ -266,7 +266,7 @@ impl ControlLaw for Nscc {
         self.undelayed = if hardly_delayed { self.undelayed.saturating_add(acked) } else { Bytes::ZERO };
         self.adapt.fast = hardly_delayed && (self.adapt.fast || self.undelayed > self.window.bytes());
         match (marked, delay >= self.target) {
-            (false, true) => self.reckon(self.packets(self.params.fi), acked),
+            (false, true) => self.accumulate_increase(self.packets(self.params.fi), acked),
             (false, false) => self.increase_in_proportion(delay, acked),
             (true, true) => self.decrease(now),
             // The flow changes its path, and no other response is needed.
@@ -316,7 +316,7 @@ mod tests {
 
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, LONG_PATH, PATH, TestbedLink, ack, jain, loss, marked};
+    use crate::testbed::{LONG_PATH, PATH, Testbed, TestbedLink, ack, jain, loss, marked};
     use proptest::prelude::*;
     use std::vec::Vec;
 
@@ -359,7 +359,7 @@ mod tests {
 
     /// Checks that an acknowledged window adds the step of its delay, and nothing at the target.
     #[test]
-    fn the_increase_is_in_proportion_to_what_is_left_of_the_target() {
+    fn the_increase_is_proportional_to_the_distance_from_the_target() {
         for (delay_ns, step) in [(5_250, 8_362), (9_450, 1_672), (10_499, 1)] {
             let mut law = law(bare);
             for us in 0..43 {
@@ -403,7 +403,7 @@ mod tests {
 
     /// Checks that the increase is fast after more than a window without delay: 0.25 * a of the acknowledged bytes, at once.
     #[test]
-    fn a_window_without_delay_makes_it_fast() {
+    fn a_window_without_delay_starts_fast_increase() {
         let mut law = law(bare);
         for us in 0..42 {
             law.on_ack(&ack(&PATH, us));
@@ -459,8 +459,8 @@ mod tests {
 
     /// The period lasts 14 + 10.5 us. Seven packets, 28,672 B, are under an eighth of 262,500 B; nine are not.
     #[test]
-    fn quick_adapt_takes_what_came() {
-        for (packets, strikes) in [(7, 1), (9, 0)] {
+    fn quick_adapt_sets_the_achieved_bytes() {
+        for (packets, acts) in [(7, 1), (9, 0)] {
             let mut law = law(|params| (params.loss_cut, params.eta) = (false, Frac::ZERO));
             for us in 0..packets {
                 law.on_ack(&marked(&PATH, us));
@@ -470,28 +470,28 @@ mod tests {
             // The period is over, with a loss in it. This acknowledgement counts, too; the first one, which began the period,
             // does not.
             law.on_ack(&Ack { in_flight: Bytes::new(100_000), ..marked(&PATH, 25) });
-            assert_eq!(law.actions().quick_adapts, strikes);
-            let expected = if strikes == 1 { packets * 4_096 } else { 175_000 };
+            assert_eq!(law.actions().quick_adapts, acts);
+            let expected = if acts == 1 { packets * 4_096 } else { 175_000 };
             assert_eq!(window(&law), expected);
-            assert_eq!(law.adapt.ignores.get(), strikes * 100_000);
+            assert_eq!(law.adapt.ignores.get(), acts * 100_000);
         }
     }
 
     /// A delay over four targets triggers Quick Adapt as a loss does; without either it does not act.
     #[test]
-    fn an_extreme_delay_asks_too() {
-        for (delay_us, strikes) in [(42, 0), (43, 1)] {
+    fn an_extreme_delay_triggers_quick_adapt() {
+        for (delay_us, acts) in [(42, 0), (43, 1)] {
             let mut law = law(|_| {});
             law.on_ack(&marked(&PATH, 0));
             law.on_ack(&queued(25, Span::from_us(delay_us), true));
-            assert_eq!(law.actions().quick_adapts, strikes, "{delay_us} us");
+            assert_eq!(law.actions().quick_adapts, acts, "{delay_us} us");
         }
     }
 
     /// After Quick Adapt, feedback on the packets then in flight is ignored: neither marks nor losses cut, and nothing
     /// grows.
     #[test]
-    fn what_was_in_flight_is_ignored() {
+    fn feedback_on_the_old_flight_is_ignored() {
         for unmarked_too in [true, false] {
             let mut law = law(|params| params.qa_ignores_unmarked = unmarked_too);
             law.on_ack(&marked(&PATH, 0));
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_taken_off() {
+    fn losses_are_subtracted_from_the_window() {
         for cause in [LossCause::Reordered, LossCause::Nack, LossCause::Timeout] {
             let mut law = law(|_| {});
             law.on_loss(&loss(0, 20, cause));
@@ -541,7 +541,7 @@ mod tests {
             drop_over: Bytes::new(1 << 22),
             phantom: None,
         };
-        let mut bed = Bed::new(link);
+        let mut bed = Testbed::new(link);
         for flow in 0..4 {
             bed.add(Nscc::new(&PATH, Params::for_path(&PATH)), &PATH, Time::from_us(200 * flow));
         }

@@ -104,11 +104,11 @@ impl OnRamp {
     pub fn on_or_ack(&mut self, now: Time, delay: Span, mark: PendingOwd) {
         self.paused = self.paused(now);
         self.counted_until = self.counted_until.max(now);
-        self.learn(delay, mark);
+        self.update_beta(delay, mark);
         // O - beta * P_LastPktRTT, against T (eq. 4); the strawman has no second term (eq. 2).
-        let paused = if self.params.strawman { Span::ZERO } else { minus(self.paused, mark.paused) };
+        let paused = if self.params.strawman { Span::ZERO } else { saturating_difference(self.paused, mark.paused) };
         let corrected = paused.max(Span::ZERO).scaled(self.beta);
-        let over = minus(minus(delay, corrected), self.params.threshold);
+        let over = saturating_difference(saturating_difference(delay, corrected), self.params.threshold);
         if over > Span::ZERO {
             self.hold_until = now.saturating_add(over);
             self.holds += 1;
@@ -117,11 +117,11 @@ impl OnRamp {
 
     /// `beta_m = (O_B - O_G) / P_BG`, from 0 to 1; beta <- (1 - g) * beta + g * `beta_m` if `P_BG` > 0 (eq. 3). B is the
     /// packet acknowledged before this one, G this one, and `P_BG` the pause between their departures.
-    fn learn(&mut self, delay: Span, mark: PendingOwd) {
+    fn update_beta(&mut self, delay: Span, mark: PendingOwd) {
         if let Some((last_delay, last_paused)) = self.last.replace((delay, mark.paused)) {
-            let pause = minus(mark.paused, last_paused);
+            let pause = saturating_difference(mark.paused, last_paused);
             if pause > Span::ZERO {
-                let drop = minus(last_delay, delay);
+                let drop = saturating_difference(last_delay, delay);
                 let measured = Frac::ratio(drop.min(pause).unsigned_ps(), pause.unsigned_ps());
                 self.beta = self.beta.ewma(measured, self.params.gain);
             }
@@ -159,7 +159,7 @@ impl OnRamp {
 }
 
 /// `a - b`, saturating.
-fn minus(a: Span, b: Span) -> Span {
+fn saturating_difference(a: Span, b: Span) -> Span {
     Span::from_ps(a.ps().saturating_sub(b.ps()))
 }
 

@@ -32,8 +32,8 @@ impl QuickAdapt {
     }
 
     /// Begins a pause after Quick Adapt acted, until a packet sent since is acknowledged.
-    pub(crate) const fn pause(strike: Time) -> Self {
-        Self { awaits_packet: true, ..Self::begin(strike) }
+    pub(crate) const fn pause(acted_at: Time) -> Self {
+        Self { awaits_packet: true, ..Self::begin(acted_at) }
     }
 
     /// Begins the first period; earlier losses still count.

@@ -55,7 +55,7 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn forgets_what_is_older_than_the_window() {
+    fn samples_older_than_the_window_expire() {
         let mut recent = Recent::<false>::new();
         let window = Span::from_us(8);
         recent.observe(Time::from_us(100), Span::from_us(3), window);

@@ -9,8 +9,8 @@ use crate::{Loss, LossCause, SlowStart, Window};
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub struct RecoveryPeriod {
-    answered: Time,
-    collapsed: Time,
+    responded_at: Time,
+    collapsed_at: Time,
 }
 
 /// Response of a law to a loss.
@@ -29,7 +29,7 @@ pub enum LossResponse {
 impl RecoveryPeriod {
     /// No loss yet.
     pub const fn new() -> Self {
-        Self { answered: Time::ZERO, collapsed: Time::ZERO }
+        Self { responded_at: Time::ZERO, collapsed_at: Time::ZERO }
     }
 
     /// Returns the response to `loss`, and records it as done.
@@ -38,18 +38,18 @@ impl RecoveryPeriod {
         if loss.cause != LossCause::Timeout {
             return if first { LossResponse::Cut } else { LossResponse::Ignore };
         }
-        if loss.sent_at < self.collapsed {
+        if loss.sent_at < self.collapsed_at {
             return LossResponse::Ignore;
         }
-        self.collapsed = loss.now;
+        self.collapsed_at = loss.now;
         if first { LossResponse::Collapse } else { LossResponse::CollapseAgain }
     }
 
     /// Returns whether a packet sent at `sent_at` met congestion after the last response; if so, records a response at `now`.
     pub fn begins(&mut self, sent_at: Time, now: Time) -> bool {
-        let first = sent_at >= self.answered;
+        let first = sent_at >= self.responded_at;
         if first {
-            self.answered = now;
+            self.responded_at = now;
         }
         first
     }
@@ -82,7 +82,7 @@ mod tests {
     use units::Bytes;
 
     #[test]
-    fn a_cut_leaves_its_share_and_a_collapse_remembers_it() {
+    fn a_cut_keeps_its_share_and_a_collapse_sets_ssthresh() {
         let mss = Bytes::new(1_000);
         let mut window = Window::new(mss.times(20), mss, Window::LIMIT);
         let mut slow_start = SlowStart::new();

@@ -89,7 +89,7 @@ pub struct Ack<'a> {
 impl Ack<'_> {
     /// [`Ack::bytes_remaining`], if the host knows how much that is.
     #[inline]
-    pub fn known_left(&self) -> Option<Bytes> {
+    pub fn known_bytes_remaining(&self) -> Option<Bytes> {
         (self.bytes_remaining != Bytes::MAX).then_some(self.bytes_remaining)
     }
 }

@@ -40,8 +40,8 @@ impl SlowStart {
 
     /// Grows `window` by `acked` up to the threshold. Returns the rest, for congestion avoidance.
     pub fn grow(&self, window: &mut Window, acked: Bytes) -> Bytes {
-        let room = self.threshold.saturating_sub(window.bytes());
-        let used = if acked < room { acked } else { room };
+        let remaining = self.threshold.saturating_sub(window.bytes());
+        let used = if acked < remaining { acked } else { remaining };
         window.open(used);
         acked - used
     }
@@ -59,7 +59,7 @@ impl SlowStart {
     /// Handles another signal for slow start and its window: slow start restarts after idleness, an underused window is
     /// lowered, a new flow starts with a threshold that the host remembers, and the window's floor follows the size of
     /// a full packet. `initial` is the initial window.
-    pub fn hear(&mut self, notification: &Notification, window: &mut Window, initial: Bytes) {
+    pub fn on_notification(&mut self, notification: &Notification, window: &mut Window, initial: Bytes) {
         match *notification {
             Notification::Idle { timeouts, .. } => self.restart(window, initial, timeouts),
             Notification::Unused { window: most, ssthresh } => {

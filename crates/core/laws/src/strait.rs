@@ -56,8 +56,8 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "AIMD on marks of short real queues, one pace and one share for all round trips, in favour of flows that are young or known to end",
     source: "Narrows, docs/src/laws/strait.md",
     signals: "ECN, loss, acknowledged bytes; bytes left, where hosts know",
-    marks: EcnSupport::Heard,
-    reads_left: true,
+    marks: EcnSupport::Used,
+    reads_bytes_remaining: true,
     ..LawInfo::of(Params::TABLE)
 };
 
@@ -98,7 +98,7 @@ impl Strait {
     /// Returns the weight of a flow: S BDPs over its remaining bytes, if its host knows them, else over the bytes
     /// delivered; from 1 to Y.
     fn weight(&self, ack: &Ack) -> Frac {
-        let (bdps, bytes) = match ack.known_left() {
+        let (bdps, bytes) = match ack.known_bytes_remaining() {
             Some(left) => (self.params.left_bdp, left),
             None => (self.params.young_bdp, ack.delivered),
         };
@@ -129,8 +129,8 @@ impl Strait {
             // cwnd <- cwnd * (1 - g * E * T / base RTT / weight)
             let base_rtt = self.base_rtt.unsigned_ps();
             let share = Frac::ratio(self.params.period.unsigned_ps().min(base_rtt), base_rtt);
-            let spared = Frac::ratio(Frac::ONE.bits(), self.weight.bits());
-            self.actions.cuts += u64::from(self.window.cut(self.ewma * self.params.gain * share * spared));
+            let cut_share = Frac::ratio(Frac::ONE.bits(), self.weight.bits());
+            self.actions.cuts += u64::from(self.window.cut(self.ewma * self.params.gain * share * cut_share));
         }
         self.epoch = self.epoch.next(ack, self.params.period);
     }
@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, LONG_PATH, PATH, TestbedLink, ack, jain, loss, marked};
+    use crate::testbed::{LONG_PATH, PATH, Testbed, TestbedLink, ack, jain, loss, marked};
     use std::vec::Vec;
     use units::Rate;
 
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_at_a_bdp_inside_and_less_of_it_across_paced() {
+    fn initial_window_is_a_bdp_intra_dc_and_a_share_inter_dc() {
         let send_limits = law(|_| {}).send_limits();
         assert_eq!((send_limits.window, send_limits.pacing), (Bytes::new(175_000), Rate::from_gbps(100)));
         let send_limits = law_on(&LONG_PATH, |_| {}).send_limits();
@@ -272,22 +272,22 @@ mod tests {
     /// of 14.7.
     #[test]
     fn a_new_base_rtt_moves_the_pace_the_cut_and_quick_adapt() {
-        let told = |change: fn(&mut Params)| {
+        let after_base_rtt_change = |change: fn(&mut Params)| {
             let mut law = law(change);
             law.on_notification(&Notification::BaseRtt(PATH.base_rtt.times(2)));
             law
         };
-        let [before, after] = [law(aimd), told(aimd)].map(|mut law| {
+        let [before, after] = [law(aimd), after_base_rtt_change(aimd)].map(|mut law| {
             (0..=15).for_each(|us| law.on_ack(&marked(&PATH, us)));
             assert_eq!(law.actions().cuts, 1);
             175_000 - law.send_limits().window.get()
         });
         assert!(before > 100 && before.abs_diff(2 * after) <= 2, "{before} B and {after} B");
-        let mut law = told(|params| params.gain = Frac::ZERO);
+        let mut law = after_base_rtt_change(|params| params.gain = Frac::ZERO);
         assert_eq!(law.send_limits().pacing, Rate::from_gbps(50));
-        for (us, struck) in [(0, 0), (5, 0), (15, 0), (29, 0), (30, 1)] {
+        for (us, quick_adapts) in [(0, 0), (5, 0), (15, 0), (29, 0), (30, 1)] {
             law.on_ack(&marked(&PATH, us));
-            assert_eq!(law.actions().quick_adapts, struck, "at {us} us");
+            assert_eq!(law.actions().quick_adapts, quick_adapts, "at {us} us");
         }
     }
 
@@ -312,7 +312,7 @@ mod tests {
     /// After `fast_periods` periods, and a base RTT at least, without marks or losses, a quarter of the acknowledged
     /// bytes is added, too.
     #[test]
-    fn a_clean_time_grows_fast() {
+    fn fast_increase_after_a_time_without_marks() {
         for (path, fast_periods, clean) in
             [(PATH, 32, 448), (PATH, 0, 14), (LONG_PATH, 32, 2_000), (LONG_PATH, 200, 2_800)]
         {
@@ -340,7 +340,7 @@ mod tests {
     /// Queueing delay does not slow the increase down: at twice the RTT, a round trip earns twice as much. No more than
     /// that, or late acknowledgements would earn without a limit.
     #[test]
-    fn an_increase_is_of_time_and_not_of_round_trips() {
+    fn the_increase_is_per_time_not_per_round_trip() {
         let grown = |rtt: Span| {
             let mut law = law(|params| {
                 aimd(params);
@@ -374,8 +374,9 @@ mod tests {
     #[test]
     fn a_flow_of_known_length_weighs_more_as_it_ends() {
         let weight = |path, left| {
-            let told = Ack { bytes_remaining: Bytes::new(left), delivered: Bytes::new(1 << 40), ..ack(path, 0) };
-            law_on(path, |_| {}).weight(&told)
+            let ack_near_end =
+                Ack { bytes_remaining: Bytes::new(left), delivered: Bytes::new(1 << 40), ..ack(path, 0) };
+            law_on(path, |_| {}).weight(&ack_near_end)
         };
         for (left, weighs) in [(1 << 40, 1), (11_200_000, 1), (1_400_000, 8), (700_000, 16), (0, 16)] {
             assert_eq!(weight(&PATH, left), Frac::from_bits(weighs << 32), "{left} B");
@@ -438,7 +439,7 @@ mod tests {
 
     /// Six packets in a period are under half of a window of 43. Without a mark or a loss the cause is a slow host or NIC.
     #[test]
-    fn quick_adapt_wants_evidence_of_congestion() {
+    fn quick_adapt_needs_a_mark_or_a_loss() {
         for (is_marked, is_lost, left) in [(false, false, 175_000), (true, false, 24_576), (false, true, 24_576)] {
             let mut law = law(|params| params.gain = Frac::ZERO);
             for us in [0, 1, 2, 3, 4, 5] {
@@ -449,8 +450,8 @@ mod tests {
             }
             law.on_ack(&ack(&PATH, 15));
             assert_eq!(law.send_limits().window, Bytes::new(left), "{is_marked} {is_lost}");
-            let struck = u64::from(is_marked || is_lost);
-            assert_eq!(law.actions().quick_adapts, struck);
+            let quick_adapts = u64::from(is_marked || is_lost);
+            assert_eq!(law.actions().quick_adapts, quick_adapts);
             // In the following pause Quick Adapt does not act: the acknowledged packets were sent before it. Without a pause
             // these are a second and third period of starvation, with marks as evidence.
             law.on_ack(&marked(&PATH, 28));
@@ -475,7 +476,7 @@ mod tests {
     }
 
     /// Payload per second of each flow from `from` to `until`, in Gb/s.
-    fn rates(bed: &mut Bed<Strait>, flows: usize, from: Time, until: Time) -> Vec<f64> {
+    fn rates(bed: &mut Testbed<Strait>, flows: usize, from: Time, until: Time) -> Vec<f64> {
         bed.run(from);
         let before: Vec<_> = (0..flows).map(|flow| bed.delivered(flow)).collect();
         bed.forget_backlog();
@@ -488,7 +489,7 @@ mod tests {
     #[test]
     fn converges_to_equal_shares_of_a_full_link() {
         for flows in [2, 8, 16] {
-            let mut bed = Bed::new(link());
+            let mut bed = Testbed::new(link());
             for flow in 0..flows {
                 bed.add(law(|_| {}), &PATH, Time::from_us(100 * flow as u64));
             }
@@ -507,7 +508,7 @@ mod tests {
     #[test]
     fn round_trips_of_14_us_and_2_ms_share_alike_within_50_of_the_longer() {
         for kinds in [1, 2, 4] {
-            let mut bed = Bed::new(link());
+            let mut bed = Testbed::new(link());
             for flow in 0..kinds {
                 for (path, tenths) in [(PATH, 10), (LONG_PATH, 5)] {
                     let tenths = if flow % 2 == 0 { tenths } else { 1 };

@@ -151,7 +151,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    pub(crate) fn tell(&self, law: &mut impl ControlLaw) {
+    pub(crate) fn report_to(&self, law: &mut impl ControlLaw) {
         match self {
             Event::Cnp(now) => law.on_notification(&Notification::Cnp { now: *now }),
             Event::Timer(now) => {
@@ -244,11 +244,11 @@ enum TestbedEvent {
 }
 
 /// The bottleneck and its flows.
-pub(crate) struct Bed<L> {
+pub(crate) struct Testbed<L> {
     link: TestbedLink,
     flows: Vec<TestbedFlow<L>>,
     events: BTreeMap<(Time, u64), (usize, TestbedEvent)>,
-    made: u64,
+    event_count: u64,
     busy_until: Time,
     phantom_until: Time,
     pub(crate) now: Time,
@@ -261,13 +261,13 @@ pub(crate) struct Bed<L> {
     pub(crate) backlog: (Bytes, Bytes),
 }
 
-impl<L: ControlLaw> Bed<L> {
+impl<L: ControlLaw> Testbed<L> {
     pub(crate) fn new(link: TestbedLink) -> Self {
         Self {
             link,
             flows: Vec::new(),
             events: BTreeMap::new(),
-            made: 0,
+            event_count: 0,
             busy_until: Time::ZERO,
             phantom_until: Time::ZERO,
             now: Time::ZERO,
@@ -338,8 +338,8 @@ impl<L: ControlLaw> Bed<L> {
     }
 
     fn schedule(&mut self, at: Time, flow: usize, arrival: TestbedEvent) {
-        self.made += 1;
-        self.events.insert((at, self.made), (flow, arrival));
+        self.event_count += 1;
+        self.events.insert((at, self.event_count), (flow, arrival));
     }
 
     fn send(&mut self, index: usize) {
@@ -392,7 +392,7 @@ impl<L: ControlLaw> Bed<L> {
         let (now, base_rtt) = (self.now, self.flows[index].base_rtt);
         let backlog = self.link.rate.bytes_in(self.busy_until.since(now));
         self.backlog = (self.backlog.0.max(backlog), self.backlog.1.min(backlog));
-        let chance = below(mix64(self.made), 1_000_000);
+        let chance = below(mix64(self.event_count), 1_000_000);
         if backlog > self.link.drop_over || chance < self.lost_in_a_million {
             self.lost += 1;
             let at = self.busy_until + base_rtt;
@@ -442,7 +442,7 @@ timeout 90000000 20000000 4096 0 | 50000 -
 ";
 
     #[test]
-    fn a_replay_tells_one_law_from_another() {
+    fn a_replay_distinguishes_laws() {
         let window = Bytes::new(50_000);
         replay(TRACE, |path| Fixed::new(path, Params { window, ..Params::for_path(path) }));
         let other = std::panic::catch_unwind(|| {
@@ -456,7 +456,7 @@ timeout 90000000 20000000 4096 0 | 50000 -
 
     /// A replay reports the remaining bytes where the line has them.
     #[test]
-    fn a_replay_tells_what_is_left() {
+    fn a_replay_reports_remaining_bytes() {
         struct Left(std::rc::Rc<std::cell::RefCell<Vec<Bytes>>>);
         impl ControlLaw for Left {
             fn on_ack(&mut self, ack: &Ack) {
@@ -473,8 +473,8 @@ timeout 90000000 20000000 4096 0 | 50000 -
                 crate::LawActions::default()
             }
         }
-        let heard = std::rc::Rc::default();
-        replay(TRACE, |_| Left(std::rc::Rc::clone(&heard)));
-        assert_eq!(*heard.borrow(), [Bytes::MAX, Bytes::new(12_288)]);
+        let reported = std::rc::Rc::default();
+        replay(TRACE, |_| Left(std::rc::Rc::clone(&reported)));
+        assert_eq!(*reported.borrow(), [Bytes::MAX, Bytes::new(12_288)]);
     }
 }

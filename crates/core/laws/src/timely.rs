@@ -202,7 +202,7 @@ mod tests {
         Timely::new(&PATH, params)
     }
 
-    fn tell(law: &mut Timely, rtt_us: i64) -> u64 {
+    fn ack_with_rtt(law: &mut Timely, rtt_us: i64) -> u64 {
         law.on_ack(&Ack { rtt: Span::from_us(rtt_us), ..ack(&PATH, 0) });
         law.rate.bps() / 10_000
     }
@@ -212,34 +212,34 @@ mod tests {
     fn the_first_rounds() {
         let mut law = law(|_| {});
         assert_eq!(law.send_limits(), SendLimits { window: Window::LIMIT, pacing: Rate::from_gbps(100) });
-        assert_eq!(tell(&mut law, 100), 10_000_000);
+        assert_eq!(ack_with_rtt(&mut law, 100), 10_000_000);
         // rtt_diff = 7/8 of 16 us = 14 us; gradient 0.7; the rate falls by 0.8 * 0.7 = 0.56.
-        assert!(tell(&mut law, 116).abs_diff(4_400_000) <= 1);
+        assert!(ack_with_rtt(&mut law, 116).abs_diff(4_400_000) <= 1);
         // rtt_diff = 14 / 8 = 1.75 us; gradient 0.0875; by 0.07.
-        assert!(tell(&mut law, 116).abs_diff(4_092_000) <= 1);
+        assert!(ack_with_rtt(&mut law, 116).abs_diff(4_092_000) <= 1);
         // rtt_diff = 1.75 / 8 - 14 us < 0, and negative from here on: five times 10 Mb/s, then 50 Mb/s.
         for n in 1..=5 {
-            assert!(tell(&mut law, 100).abs_diff(4_092_000 + n * 1_000) <= 1);
+            assert!(ack_with_rtt(&mut law, 100).abs_diff(4_092_000 + n * 1_000) <= 1);
         }
-        assert!(tell(&mut law, 100).abs_diff(4_102_000) <= 1);
+        assert!(ack_with_rtt(&mut law, 100).abs_diff(4_102_000) <= 1);
         // Below T_low: delta, regardless of earlier RTTs.
-        assert!(tell(&mut law, 40).abs_diff(4_103_000) <= 1);
+        assert!(ack_with_rtt(&mut law, 40).abs_diff(4_103_000) <= 1);
         // Over T_high: by 0.8 * (1 - 500 / 1000) = 0.4.
-        assert!(tell(&mut law, 1_000).abs_diff(2_461_800) <= 1);
+        assert!(ack_with_rtt(&mut law, 1_000).abs_diff(2_461_800) <= 1);
         assert_eq!(law.actions, LawActions { increases: 7, cuts: 3, ..LawActions::default() });
     }
 
     #[test]
     fn the_simulator_s_increase_is_hyperactive_below_t_low_too() {
         let mut law = law(|params| params.hyper_below_low = true);
-        tell(&mut law, 40);
-        tell(&mut law, 1_000);
+        ack_with_rtt(&mut law, 40);
+        ack_with_rtt(&mut law, 1_000);
         let before = law.rate.bps();
         for _ in 0..5 {
-            tell(&mut law, 40);
+            ack_with_rtt(&mut law, 40);
         }
         assert_eq!(law.rate.bps() - before, 50_000_000);
-        tell(&mut law, 40);
+        ack_with_rtt(&mut law, 40);
         assert_eq!(law.rate.bps() - before, 100_000_000);
     }
 
@@ -263,8 +263,8 @@ mod tests {
     #[test]
     fn a_steep_gradient_stops_at_the_least_rate() {
         let mut law = law(|_| {});
-        tell(&mut law, 60);
-        tell(&mut law, 400);
+        ack_with_rtt(&mut law, 60);
+        ack_with_rtt(&mut law, 400);
         assert_eq!(law.rate, Rate::from_mbps(10));
     }
 

@@ -58,7 +58,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "AIMD on marks at the granularity of the intra-datacenter RTT for all flows, with Quick Adapt",
     source: "Uno (SC 2025), §4.1, Algorithm 1",
     signals: "ECN, delay, acknowledged bytes",
-    marks: EcnSupport::Heard,
+    marks: EcnSupport::Used,
     ..LawInfo::of(Params::TABLE)
 };
 
@@ -220,7 +220,7 @@ mod tests {
 
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, LONG_PATH, PATH, TestbedLink, ack, jain, loss, marked};
+    use crate::testbed::{LONG_PATH, PATH, Testbed, TestbedLink, ack, jain, loss, marked};
     use std::vec::Vec;
     use units::Rate;
 
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn delay_makes_the_cut_whole() {
+    fn queueing_delay_causes_a_full_cut() {
         // 5.5 % of 14 us is 770 ns.
         for (queueing_ns, left) in [(770, 175_000 - 13_124), (771, 131_250)] {
             let mut law = law(aimd);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tolerance_may_be_of_the_flow_s_own_round_trip() {
+    fn the_delay_tolerance_may_be_a_share_of_the_base_rtt() {
         // 5.5 % of 2 ms is 110 us, of 14 us the same 770 ns as the default.
         let scaled = |path: &PathInfo, share, queueing| {
             let delay_tolerance_share = Frac::millionths(share);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_round_trip_may_decide_instead_of_the_least() {
+    fn the_last_rtt_may_replace_the_epoch_minimum() {
         for (of_last, queueing_ns, left) in [
             // The minimum is 1 us and the last delay zero, and the reverse.
             (false, [1_000, 0], 175_000 - 13_124),
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scale_compounds_only_on_request() {
+    fn md_scale_compounds_only_if_enabled() {
         for (compounds, scale) in [(false, 300_000), (true, 90_000)] {
             let mut law = law(|params| {
                 aimd(params);
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_not_made_up_for() {
+    fn silent_epochs_are_not_made_up_for() {
         let mut law = law(aimd);
         law.on_ack(&marked(&PATH, 0));
         law.on_ack(&marked(&PATH, 14));
@@ -438,7 +438,7 @@ mod tests {
 
     /// A flow in which Quick Adapt acted at 15 us, as above. Since then it received acknowledgements, with marks, of packets
     /// sent before that, the last one at 69 us. More was in flight than the window, so the flow was silent until 36 us.
-    fn struck(change: impl Fn(&mut Params)) -> UnoCc {
+    fn after_quick_adapt(change: impl Fn(&mut Params)) -> UnoCc {
         let mut law = law(change);
         for us in [0, 1, 2, 3, 4, 5, 15] {
             law.on_ack(&ack(&PATH, us));
@@ -452,8 +452,8 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_by_packet_does_not_hear_its_own_silence() {
-        let mut law = struck(|_| {});
+    fn a_pause_by_packet_ignores_its_own_silence() {
+        let mut law = after_quick_adapt(|_| {});
         // 54 us with five packets, and an epoch with marks that ended at 34 us.
         assert_eq!((law.actions().quick_adapts, law.actions().cuts), (1, 0));
         // The first packet sent after Quick Adapt is acknowledged at 70 us. From then on a full period of 14.7 us counts. At
@@ -474,8 +474,8 @@ mod tests {
     /// By the clock the pause is over at 29 us. The epoch that ends at 34 us cuts by a quarter (E = 0.5). The period of
     /// 14.7 us counts two packets of six: the effect of the silence that Quick Adapt caused.
     #[test]
-    fn a_pause_by_the_clock_hears_its_own_silence() {
-        let law = struck(|params| params.qa_pause_by_packet = false);
+    fn a_pause_by_time_counts_its_own_silence() {
+        let law = after_quick_adapt(|params| params.qa_pause_by_packet = false);
         assert_eq!((law.actions().quick_adapts, law.actions().cuts), (2, 1));
         assert_eq!(law.send_limits().window, Bytes::new(2 * 4_096));
     }
@@ -483,10 +483,10 @@ mod tests {
     /// The packet that ends the pause closes the open epoch, with the marks from before, and cuts. Where epochs start
     /// over, that packet begins an epoch instead, as the first acknowledgement of a flow does.
     #[test]
-    fn epochs_start_over_after_a_strike_on_request_only() {
+    fn epochs_restart_after_quick_adapt_only_if_enabled() {
         // T_epoch went from 14 us to 28 us at 34 us; now a period more, or the present arrival.
         for (restarts, cuts, ends) in [(false, 1, 42), (true, 0, 70)] {
-            let mut law = struck(|params| params.qa_restarts_epochs = restarts);
+            let mut law = after_quick_adapt(|params| params.qa_restarts_epochs = restarts);
             law.on_ack(&late(36, 70));
             assert_eq!(law.actions().cuts, cuts);
             assert_eq!(law.epoch.ends(), Time::from_us(1_000_000 + ends));
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn quick_adapt_keeps_what_it_is_told_and_never_under_a_packet() {
+    fn quick_adapt_keeps_its_share_and_at_least_a_packet() {
         for (keep, left) in [(960_000, 23_592), (0, 4_096)] {
             let mut law = law(|params| params.qa_keep = Frac::millionths(keep));
             for us in [0, 1, 2, 3, 4, 5, 15] {
@@ -553,7 +553,7 @@ mod tests {
             drop_over: Bytes::new(1 << 20),
             phantom,
         };
-        let mut bed = Bed::new(link);
+        let mut bed = Testbed::new(link);
         for flow in 0..4 {
             bed.add(UnoCc::new(&PATH, Params::for_path(&PATH)), &PATH, Time::from_ms(flow));
         }
@@ -579,7 +579,7 @@ mod tests {
             drop_over: Bytes::new(1 << 20),
             phantom,
         };
-        let mut bed = Bed::new(link);
+        let mut bed = Testbed::new(link);
         for (path, tenths) in [(PATH, 1), (PATH, 4), (LONG_PATH, 1), (LONG_PATH, 4)] {
             let params = Params { initial_bdp: Frac::ratio(tenths, 10), ..Params::for_path(&path) };
             bed.add(UnoCc::new(&path, params), &path, Time::ZERO);
@@ -602,7 +602,7 @@ mod tests {
 
     /// The effect of compounding: after a few epochs a cut is nothing, and the phantom queue has no effect.
     #[test]
-    fn compounding_loses_the_phantom_queue_s_grip() {
+    fn compounding_disables_the_phantom_queue() {
         let phantom = Some(Frac::millionths(900_000));
         let link = TestbedLink {
             rate: Rate::from_gbps(100),
@@ -612,7 +612,7 @@ mod tests {
         };
         let mut used = Vec::new();
         for md_scale_compounds in [false, true] {
-            let mut bed = Bed::new(link);
+            let mut bed = Testbed::new(link);
             for _ in 0..2 {
                 let initial_bdp = Frac::ratio(47, 100);
                 let params = Params { initial_bdp, md_scale_compounds, ..Params::for_path(&LONG_PATH) };

@@ -65,7 +65,7 @@ mod tests {
     }
 
     /// The law's window and threshold after that, in packets.
-    fn told(law: &mut impl ControlLaw, notification: Option<Notification>) -> (u64, u64) {
+    fn notify(law: &mut impl ControlLaw, notification: Option<Notification>) -> (u64, u64) {
         if let Some(notification) = notification {
             law.on_notification(&notification);
         }
@@ -87,48 +87,48 @@ mod tests {
         law.on_loss(&loss(0, 1, LossCause::Reordered));
         let mut period = || {
             let window = law.send_limits().window;
-            told(&mut law, after_period(window, INITIAL))
+            notify(&mut law, after_period(window, INITIAL))
         };
         // The threshold is over three quarters of 40 already.
         assert_eq!([period(), period(), period()], [(20, 40), (10, 40), (10, 40)]);
         let mut law = self::law(40);
         law.on_notification(&Notification::Remembered { ssthresh: MSS.times(8) });
-        assert_eq!(told(&mut law, after_period(MSS.times(40), INITIAL)), (20, 30));
+        assert_eq!(notify(&mut law, after_period(MSS.times(40), INITIAL)), (20, 30));
         assert!(after_period(INITIAL, INITIAL).is_none());
     }
 
     #[test]
-    fn a_timeout_without_a_full_window_halves_what_was_unused() {
+    fn a_timeout_without_a_full_window_halves_the_unused_part() {
         let mut law = law(40);
         law.on_notification(&Notification::Remembered { ssthresh: MSS.times(20) });
         // (40 + 16) / 2, and three quarters of 40; then (28 + 10) / 2, because 10 is the initial window.
-        assert_eq!(told(&mut law, after_timeout(MSS.times(40), MSS.times(16), INITIAL)), (28, 30));
-        assert_eq!(told(&mut law, after_timeout(MSS.times(28), MSS.times(2), INITIAL)), (19, 30));
+        assert_eq!(notify(&mut law, after_timeout(MSS.times(40), MSS.times(16), INITIAL)), (28, 30));
+        assert_eq!(notify(&mut law, after_timeout(MSS.times(28), MSS.times(2), INITIAL)), (19, 30));
         assert!(after_timeout(INITIAL, MSS, INITIAL).is_none());
         // The first slow start continues.
         let mut first = self::law(40);
-        assert_eq!(told(&mut first, after_timeout(MSS.times(40), MSS.times(16), INITIAL)), (28, 0));
+        assert_eq!(notify(&mut first, after_timeout(MSS.times(40), MSS.times(16), INITIAL)), (28, 0));
     }
 
     /// A loss with 12 of 40 packets used and 14 in flight.
     #[test]
-    fn a_loss_in_an_unused_window_cuts_what_was_used() {
+    fn a_loss_in_an_unused_window_cuts_the_used_amount() {
         let (pipe_ack, flight) = (MSS.times(12), MSS.times(14));
         let mut law = law(40);
-        assert_eq!(told(&mut law, before_loss(MSS.times(40), pipe_ack, flight)), (14, 0));
+        assert_eq!(notify(&mut law, before_loss(MSS.times(40), pipe_ack, flight)), (14, 0));
         law.on_loss(&loss(0, 1, LossCause::Reordered));
-        assert_eq!(told(&mut law, None), (7, 7));
+        assert_eq!(notify(&mut law, None), (7, 7));
         // Two packets were sent again.
-        assert_eq!(told(&mut law, after_recovery(MSS.times(7), pipe_ack, flight, MSS.times(2))), (6, 7));
+        assert_eq!(notify(&mut law, after_recovery(MSS.times(7), pipe_ack, flight, MSS.times(2))), (6, 7));
         assert!(before_loss(MSS.times(12), pipe_ack, Bytes::ZERO).is_none());
     }
 
     /// Cubic's next maximum is also the used window.
     #[test]
-    fn cubic_remembers_what_was_used() {
+    fn cubic_takes_the_used_amount_as_w_max() {
         let params = cubic::Params { initial_window: MSS.times(40), ..cubic::Params::for_path(&PATH) };
         let mut law = Cubic::new(&PATH, params);
-        told(&mut law, before_loss(MSS.times(40), MSS.times(20), Bytes::ZERO));
+        notify(&mut law, before_loss(MSS.times(40), MSS.times(20), Bytes::ZERO));
         law.on_loss(&loss(0, 1, LossCause::Reordered));
         let mut w_max = 0;
         law.trace(&mut |name, value| {
@@ -136,6 +136,6 @@ mod tests {
                 w_max = value;
             }
         });
-        assert_eq!((told(&mut law, None).0, w_max as u64), (13, MSS.times(20).get()));
+        assert_eq!((notify(&mut law, None).0, w_max as u64), (13, MSS.times(20).get()));
     }
 }

@@ -149,7 +149,7 @@ impl ControlLaw for Vegas {
     }
 
     fn on_notification(&mut self, notification: &Notification) {
-        self.slow_start.hear(notification, &mut self.window, self.params.initial_window);
+        self.slow_start.on_notification(notification, &mut self.window, self.params.initial_window);
     }
 
     fn ssthresh(&self) -> Option<Bytes> {
@@ -175,7 +175,7 @@ impl ControlLaw for Vegas {
 mod tests {
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, PATH, TestbedLink, ack, jain, loss};
+    use crate::testbed::{PATH, Testbed, TestbedLink, ack, jain, loss};
     use units::{Bytes, Rate};
 
     /// 100 Mb/s, 10 ms: a BDP of 83 packets.
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_ends_at_what_the_path_takes() {
+    fn slow_start_ends_at_the_path_bdp() {
         let mut law = law(|params| params.initial_window = PATH.mss.times(40));
         round_trip(&mut law, 0, Span::ZERO);
         let before = law.send_limits().window;
@@ -275,7 +275,7 @@ mod tests {
 
     /// Before a round trip has three samples, `NewReno` decides: a packet a round trip.
     #[test]
-    fn few_samples_decide_nothing() {
+    fn few_samples_fall_back_to_newreno() {
         let mut law = law(|params| params.initial_window = PATH.mss.times(4));
         law.on_loss(&loss(0, 20, LossCause::Reordered));
         assert_eq!(law.send_limits().window, PATH.mss.times(2));
@@ -288,10 +288,10 @@ mod tests {
     }
 
     /// Creates flows that all measure an empty path first: initial windows of 10 packets, 1.2 ms each, one after another.
-    fn bed(flows: u64, scale: u64) -> Bed<Vegas> {
+    fn bed(flows: u64, scale: u64) -> Testbed<Vegas> {
         let link =
             TestbedLink { rate: WAN.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::new(1 << 30), phantom: None };
-        let mut bed = Bed::new(link);
+        let mut bed = Testbed::new(link);
         for flow in 0..flows {
             let params = Params { alpha: 2 * scale, beta: 4 * scale, ..Params::for_path(&WAN) };
             bed.add(Vegas::new(&WAN, params), &WAN, Time::from_us(1_300 * flow));
@@ -306,18 +306,22 @@ mod tests {
             let mut bed = bed(flows, scale);
             bed.run(Time::from_ms(30_000));
             bed.forget_backlog();
-            let all = |bed: &Bed<Vegas>| (0..flows as usize).map(|flow| bed.delivered(flow).get()).sum::<u64>();
+            let all = |bed: &Testbed<Vegas>| (0..flows as usize).map(|flow| bed.delivered(flow).get()).sum::<u64>();
             let before = all(&bed);
             bed.run(Time::from_ms(40_000));
             let used = (all(&bed) - before) as f64 * 8.0 / 10.0 / 100e6;
-            let (most, least) = (bed.backlog.0.get() as f64 / 1_500.0, bed.backlog.1.get() as f64 / 1_500.0);
+            let (max_queue, min_queue) = (bed.backlog.0.get() as f64 / 1_500.0, bed.backlog.1.get() as f64 / 1_500.0);
             let (alpha, beta) = ((2 * scale * flows) as f64, (4 * scale * flows) as f64);
             assert!(used > 0.99, "{flows} flows use {used}");
             // A flow's diff is its part of the queue times RTT / base; all diffs are q (1 + q / BDP). Each is between alpha
             // and, rounded down, beta; the queue of one instant is a packet a flow off that of the round trip.
-            let [most, least] = [most, least].map(|q| q * (1.0 + q * 1_500.0 / WAN.bdp().get() as f64));
+            let [max_queue, min_queue] =
+                [max_queue, min_queue].map(|q| q * (1.0 + q * 1_500.0 / WAN.bdp().get() as f64));
             let n = flows as f64;
-            assert!(least >= alpha - 2.0 * n && most <= beta + 2.0 * n, "{least} to {most}, {alpha} to {beta}");
+            assert!(
+                min_queue >= alpha - 2.0 * n && max_queue <= beta + 2.0 * n,
+                "{min_queue} to {max_queue}, {alpha} to {beta}"
+            );
         }
     }
 

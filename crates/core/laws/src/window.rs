@@ -64,8 +64,8 @@ impl Window {
     /// grew by at least a byte.
     #[inline]
     pub fn increase(&mut self, step: Bytes, acked: Bytes) -> bool {
-        let whole = self.bytes();
-        let grown = share(&mut self.carry, step, acked, whole);
+        let window = self.bytes();
+        let grown = share(&mut self.carry, step, acked, window);
         self.open(grown)
     }
 
@@ -101,13 +101,13 @@ impl Window {
     }
 }
 
-/// `step * acked / whole` in whole bytes, its remainder kept in `carry` for the next call. A `whole` of 0 counts as 1.
-pub(crate) fn share(carry: &mut u64, step: Bytes, acked: Bytes, whole: Bytes) -> Bytes {
+/// `step * acked / window` in whole bytes, its remainder kept in `carry` for the next call. A `window` of 0 counts as 1.
+pub(crate) fn share(carry: &mut u64, step: Bytes, acked: Bytes, window: Bytes) -> Bytes {
     // Under 2^32 * 2^31 + 2^40.
     let sum = step.get().min(Window::LARGEST_STEP) * acked.get().min(Window::LARGEST_ACK) + *carry;
-    let whole = whole.get().max(1);
-    *carry = sum % whole;
-    Bytes::new(sum / whole)
+    let window = window.get().max(1);
+    *carry = sum % window;
+    Bytes::new(sum / window)
 }
 
 #[cfg(test)]
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn another_packet_moves_the_floor_and_not_the_window() {
+    fn a_new_mss_moves_the_floor_only() {
         let mut window = Window::new(MSS.times(10), MSS, MSS.times(20));
         window.increase(MSS, MSS.times(3));
         let before = window;
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_limits_are_tamed() {
+    fn invalid_limits_are_clamped() {
         let window = Window::new(Bytes::ZERO, Bytes::ZERO, Bytes::ZERO);
         assert_eq!(window.bytes(), Bytes::new(1));
     }

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn cube_root_at_its_end() {
+    fn cube_root_of_the_largest_input() {
         assert_eq!(cube_root(u64::MAX >> 1), 2_097_151);
     }
 }

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_haul_window_gives_its_rate() {
+    fn rate_of_a_long_haul_window_is_exact() {
         let window = Bytes::new(5_000_000_000);
         assert_eq!(Rate::of(window, Span::from_ms(100)), Rate::from_gbps(400));
         assert_eq!(Rate::from_gbps(400).bytes_in(Span::from_ms(100)), window);
@@ -183,7 +183,7 @@ mod tests {
         }
 
         #[test]
-        fn serializer_is_within_a_picosecond(mbps in 1..800_000u64, bytes in 1..65_536u32) {
+        fn precomputed_rate_is_within_a_picosecond(mbps in 1..800_000u64, bytes in 1..65_536u32) {
             let rate = Rate::from_mbps(mbps);
             let exact = rate.tx_time(Bytes::new(bytes.into())).unsigned_ps();
             prop_assert!(PrecomputedRate::new(rate).tx_time(bytes).abs_diff(exact) <= 1);

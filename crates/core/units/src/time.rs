@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_spans_end_where_they_can_hold_no_more() {
+    fn times_and_spans_saturate() {
         let (early, late) = (Time::from_us(2), Time::from_us(3));
         assert_eq!([late.saturating_since(early), early.saturating_since(late)], [Span::from_us(1), Span::ZERO]);
         assert_eq!(

@@ -1,8 +1,8 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
-use emulator::packet::{Headers, Mark, is_open, joined, render, whole_segment};
+use emulator::packet::{Headers, Mark, is_open, joined, render, wire_segment};
 
-/// Any bytes of a device are a packet or a fault, and a packet can be written in runs of any length of its segments.
+/// Any bytes of a device are a packet or an error, and a packet can be written in runs of any length of its segments.
 pub(crate) fn packet(frame: &[u8]) {
     let Ok(headers) = Headers::parse(frame) else { return };
     let count = headers.segments();
@@ -15,20 +15,20 @@ pub(crate) fn packet(frame: &[u8]) {
         if first == count {
             break;
         }
-        let past = count.min(first.saturating_add(length));
-        payload += render(frame, &headers, first..past, mark, &mut out).len();
+        let end = count.min(first.saturating_add(length));
+        payload += render(frame, &headers, first..end, mark, &mut out).len();
         // The written packet parses to the same number of segments.
         let mut written = out.clone();
-        written.extend_from_slice(render(frame, &headers, first..past, mark, &mut out));
-        if let Ok(again) = Headers::parse(&written) {
-            assert_eq!(again.segments(), past - first);
-            assert_eq!(again.flow, headers.flow);
+        written.extend_from_slice(render(frame, &headers, first..end, mark, &mut out));
+        if let Ok(reparsed) = Headers::parse(&written) {
+            assert_eq!(reparsed.segments(), end - first);
+            assert_eq!(reparsed.flow, headers.flow);
         } else {
             panic!("what was written cannot be read");
         }
-        whole_segment(frame, &headers, first, mark, &mut out);
+        wire_segment(frame, &headers, first, mark, &mut out);
         assert_eq!(out.len(), usize::from(headers.wire_length(first)));
-        first = past;
+        first = end;
     }
     assert_eq!(payload, usize::from(headers.payload()));
     // A packet does not continue itself: its sequence number is not the next one.

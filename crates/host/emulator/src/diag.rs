@@ -41,7 +41,7 @@ pub struct SocketSamples {
     /// The kernel's reason for not listing the laws' state, if it refused.
     pub law_state_refused: Option<String>,
     /// Set if there were more samples than are kept.
-    pub cut_short: bool,
+    pub truncated: bool,
 }
 
 /// Samples all hosts, on a thread of its own, until it is stopped.
@@ -143,7 +143,7 @@ fn sample(
                     return;
                 }
                 if samples.rows.len() >= MAX_SAMPLES {
-                    samples.cut_short = true;
+                    samples.truncated = true;
                 } else {
                     row.law = laws.and_then(|laws| laws.decode(&row.socket));
                     row.socket.storages = Vec::new();

@@ -8,14 +8,14 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum Error {
-    #[error("{doing}: not permitted; network namespaces and TUN devices need root: run this with sudo")]
-    NotPermitted { doing: String },
+    #[error("{action}: not permitted; network namespaces and TUN devices need root: run this with sudo")]
+    NotPermitted { action: String },
     #[error("there is no `ip` command: install iproute2")]
     NoIp,
     #[error("`ip {arguments}`: {message}")]
     Ip { arguments: String, message: String },
-    #[error("{doing}: {source}")]
-    System { doing: String, source: io::Error },
+    #[error("{action}: {source}")]
+    System { action: String, source: io::Error },
     #[error("/dev/net/tun: {source}; load the kernel's module (modprobe tun), or let the container have the device")]
     NoTun { source: io::Error },
     #[error("an MTU of {mtu} bytes; 1,280 (what IPv6 asks for) to 65,535 are possible: change the packet size")]
@@ -41,26 +41,26 @@ pub enum Error {
          scheme with a law of the kernel"
     )]
     UnknownCongestion { name: String, available: String },
-    #[error("{flows} flows: real TCP is run for up to {most}\nhelp: make the traffic smaller")]
-    TooManyFlows { flows: usize, most: usize },
+    #[error("{flows} flows: real TCP is run for up to {max}\nhelp: make the traffic smaller")]
+    TooManyFlows { flows: usize, max: usize },
     #[error(
         "{open} of {flows} connections were not made within {seconds} s, among them one from {from} to {to}: their \
          first packets were lost"
     )]
     NotConnected { open: usize, flows: usize, seconds: u64, from: String, to: String },
     #[error("{0}")]
-    Carrier(String),
+    Transport(String),
     #[error("interrupted")]
     Interrupted,
 }
 
 impl Error {
-    /// Returns an error of the system while `doing` something; the one for missing permission advises root.
-    pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let doing = doing.into();
+    /// Returns an error of the system for `action`; the one for missing permission advises root.
+    pub(crate) fn system(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let action = action.into();
         move |source| match source.raw_os_error() {
-            Some(libc::EPERM | libc::EACCES) => Self::NotPermitted { doing },
-            _ => Self::System { doing, source },
+            Some(libc::EPERM | libc::EACCES) => Self::NotPermitted { action },
+            _ => Self::System { action, source },
         }
     }
 }

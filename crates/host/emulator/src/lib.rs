@@ -35,6 +35,6 @@ pub use namespace::{Addresses, HostNamespaces, HostPlan, NamespaceOptions, plan}
 pub use pcapng::is_capture;
 pub use pressure::Pressure;
 pub use router::{COALESCE, RefusedPackets, RouterConfig, RouterOutcome, Running, start};
-pub use run::{Emulated, Programs, RunOptions, preflight, run_carried, run_programs, run_traffic};
+pub use run::{Emulated, Programs, RunOptions, preflight, run_over_transport, run_programs, run_traffic};
 pub use traffic::{MAX_FLOWS, TrafficProgress, check_congestion};
 pub use tun::{DEVICE, Tun};

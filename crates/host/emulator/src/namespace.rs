@@ -66,7 +66,7 @@ pub struct HostNamespaces {
     members: Vec<HostNamespace>,
     mtu: u16,
     /// Given back after the hosts are gone: fields are dropped in this order.
-    _claim: NamespaceLock,
+    _lock: NamespaceLock,
 }
 
 impl HostNamespaces {
@@ -81,7 +81,7 @@ impl HostNamespaces {
             return Err(Error::Mtu { mtu: options.mtu });
         }
         let plan = plan(network)?;
-        let claim = NamespaceLock::take()?;
+        let lock = NamespaceLock::take()?;
         let mut names = String::from("127.0.0.1 localhost\n::1 localhost\n");
         for host in &plan {
             let _ = write!(names, "{} {}\n{} {}\n", host.v4, host.name, host.v6, host.name);
@@ -96,7 +96,7 @@ impl HostNamespaces {
             let tun = inside(&namespace, || setup::set_up(host, options))??;
             hosts.push(HostNamespace { name, namespace, tun });
         }
-        Ok(Self { plan, members: hosts, mtu: options.mtu, _claim: claim })
+        Ok(Self { plan, members: hosts, mtu: options.mtu, _lock: lock })
     }
 
     /// The hosts' names and addresses, by [`HostId`].
@@ -150,7 +150,7 @@ impl HostNamespaces {
     /// # Errors
     /// If a namespace cannot be removed.
     pub fn clean_stale() -> Result<Vec<String>, Error> {
-        let mut left: Vec<(u32, Vec<String>)> = lock::claimants().into_iter().map(|it| (it, Vec::new())).collect();
+        let mut left: Vec<(u32, Vec<String>)> = lock::owners().into_iter().map(|it| (it, Vec::new())).collect();
         for (process, name) in existing() {
             match left.iter_mut().find(|it| it.0 == process) {
                 Some((_, names)) => names.push(name),
@@ -241,11 +241,11 @@ pub(crate) fn inside<T: Send>(namespace: &File, f: impl FnOnce() -> T + Send) ->
         sys::enter_network(namespace).map_err(Error::system("enter a network namespace"))?;
         Ok(f())
     };
-    on_a_thread(run)
+    on_new_thread(run)
 }
 
 /// Runs `f` on a separate thread, so that its namespaces end with the thread. A panic of `f` continues in the caller.
-fn on_a_thread<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+fn on_new_thread<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(f).join() {
         Ok(result) => result,
         Err(panic) => std::panic::resume_unwind(panic),

@@ -90,7 +90,7 @@ fn actions(newest: Option<&LawReading>) -> LawActions {
 }
 
 /// Adds the law's own state to a sample of its flow.
-fn explain(sample: &mut FlowSample, law: Option<&LawReading>) {
+fn add_law_state(sample: &mut FlowSample, law: Option<&LawReading>) {
     for &(name, value) in law.iter().flat_map(|law| &law.trace) {
         if sample.trace.iter().all(|&(known, _)| known != name) {
             sample.trace.push((name, value));
@@ -99,7 +99,12 @@ fn explain(sample: &mut FlowSample, law: Option<&LawReading>) {
 }
 
 /// The outcome of a scenario's own flows.
-pub(crate) fn of_traffic(setup: &Setup, end: &TrafficEnd, samples: &SocketSamples, router: &RouterOutcome) -> Outcome {
+pub(crate) fn traffic_outcome(
+    setup: &Setup,
+    end: &TrafficEnd,
+    samples: &SocketSamples,
+    router: &RouterOutcome,
+) -> Outcome {
     let mut newest: BTreeMap<usize, &LawReading> = BTreeMap::new();
     for row in &samples.rows {
         let flow = flow_of(row.socket.local.port());
@@ -127,10 +132,10 @@ pub(crate) fn of_traffic(setup: &Setup, end: &TrafficEnd, samples: &SocketSample
         let (spec, outcome) = (&setup.flows[flow], &flows[flow]);
         let id = FlowId(flow as u32);
         let active = row.time >= outcome.started && row.time < outcome.completed && row.time <= end.ended;
-        let wanted = active && !row.last && row.host == spec.src && chosen.contains(&id);
-        wanted.then(|| {
+        let is_sampled = active && !row.last && row.host == spec.src && chosen.contains(&id);
+        is_sampled.then(|| {
             let mut sample = flow_sample(row.time, id, &row.socket.info, spec.size);
-            explain(&mut sample, row.law.as_ref());
+            add_law_state(&mut sample, row.law.as_ref());
             sample
         })
     };
@@ -140,7 +145,7 @@ pub(crate) fn of_traffic(setup: &Setup, end: &TrafficEnd, samples: &SocketSample
 }
 
 /// The outcome of flows over a transport of user space.
-pub(crate) fn of_carried(end: &CarriedEnd, router: &RouterOutcome) -> Outcome {
+pub(crate) fn carried_outcome(end: &CarriedEnd, router: &RouterOutcome) -> Outcome {
     let joined = joined(network(router), end.flows.clone(), end.samples.clone(), end.ended);
     Outcome { interrupted: end.interrupted, ..joined }
 }
@@ -181,14 +186,14 @@ pub(crate) struct ObservedTraffic {
 }
 
 /// Outcome of programs until `ended`, in the run's time.
-pub(crate) fn of_programs(
+pub(crate) fn program_outcome(
     setup: &Setup,
     plan: &[HostPlan],
     samples: &SocketSamples,
     router: &RouterOutcome,
     ended: Time,
 ) -> ObservedTraffic {
-    let at = |address: IpAddr| {
+    let host_at = |address: IpAddr| {
         let found = plan.iter().position(|host| address == host.v4 || address == host.v6);
         found.map(|host| HostId(host as u32))
     };
@@ -196,11 +201,11 @@ pub(crate) fn of_programs(
     for row in &samples.rows {
         sockets.entry((row.host, row.socket.cookie)).or_default().push(row);
     }
-    let mut seen: Vec<(FlowSpec, FlowOutcome, Vec<&SocketSample>)> = Vec::new();
+    let mut observed: Vec<(FlowSpec, FlowOutcome, Vec<&SocketSample>)> = Vec::new();
     let mut congestion: Vec<String> = Vec::new();
     let mut small = 0;
     for ((src, _), rows) in sockets {
-        let Some(dst) = at(rows[0].socket.peer.ip()).filter(|&dst| dst != src) else { continue };
+        let Some(dst) = host_at(rows[0].socket.peer.ip()).filter(|&dst| dst != src) else { continue };
         let Some(newest) = rows.iter().max_by_key(|row| (row.socket.info.bytes_acked, row.last)) else { continue };
         let info = newest.socket.info;
         let size = info.bytes_acked.get().saturating_sub(SYN);
@@ -216,9 +221,9 @@ pub(crate) fn of_programs(
         });
         let started = started(&rows);
         // Whether it has ended: its socket is gone, or at least closed with nothing left to be acknowledged.
-        let over = rows.iter().any(|row| row.last);
+        let is_closed = rows.iter().any(|row| row.last);
         let reached = rows.iter().find(|row| row.socket.info.bytes_acked == info.bytes_acked).map(|row| row.time);
-        let completed = reached.filter(|_| over).map_or(Time::NEVER, |time| time.max(started));
+        let completed = reached.filter(|_| is_closed).map_or(Time::NEVER, |time| time.max(started));
         let delivered = Bytes::new(size);
         let spec = FlowSpec {
             src,
@@ -240,24 +245,24 @@ pub(crate) fn of_programs(
             actions,
             credits: CreditStats::default(),
         };
-        seen.push((spec, outcome, rows));
+        observed.push((spec, outcome, rows));
     }
-    seen.sort_by_key(|(spec, outcome, _)| (outcome.started, spec.src, spec.dst));
+    observed.sort_by_key(|(spec, outcome, _)| (outcome.started, spec.src, spec.dst));
     let mut flow_samples = Vec::new();
-    for (flow, (spec, outcome, rows)) in seen.iter().enumerate() {
+    for (flow, (spec, outcome, rows)) in observed.iter().enumerate() {
         let active = rows.iter().filter(|row| !row.last && row.time >= outcome.started && row.time < outcome.completed);
         flow_samples.extend(active.map(|row| {
             let mut sample = flow_sample(row.time, FlowId(flow as u32), &row.socket.info, spec.size);
-            explain(&mut sample, row.law.as_ref());
+            add_law_state(&mut sample, row.law.as_ref());
             sample
         }));
     }
     flow_samples.sort_by_key(|it| (it.time, it.flow));
-    let flows: Vec<FlowOutcome> = seen.iter().map(|(_, outcome, _)| *outcome).collect();
+    let flows: Vec<FlowOutcome> = observed.iter().map(|(_, outcome, _)| *outcome).collect();
     let mut setup = setup.clone();
-    setup.flows = seen.iter().map(|(spec, ..)| *spec).collect();
-    setup.causes = experiment::Dependencies::default();
-    setup.series.flows = (0..seen.len() as u32).map(FlowId).collect();
+    setup.flows = observed.iter().map(|(spec, ..)| *spec).collect();
+    setup.dependencies = experiment::Dependencies::default();
+    setup.series.flows = (0..observed.len() as u32).map(FlowId).collect();
     setup.stop = ended;
     let outcome = joined(network(router), flows, flow_samples, ended);
     ObservedTraffic { setup, outcome, congestion, small }
@@ -308,10 +313,10 @@ mod tests {
         let mut sample = flow_sample(Time::ZERO, FlowId(0), &TcpInfo::default(), Bytes::new(1));
         let before = sample.trace.len();
         let law = LawReading { actions: LawActions::default(), trace: vec![("ca_state", 9), ("alpha_ppm", 7)] };
-        explain(&mut sample, Some(&law));
+        add_law_state(&mut sample, Some(&law));
         assert_eq!(sample.trace.len(), before + 1);
         assert!(sample.trace.contains(&("alpha_ppm", 7)) && !sample.trace.contains(&("ca_state", 9)));
-        explain(&mut sample, None);
+        add_law_state(&mut sample, None);
         assert_eq!(sample.trace.len(), before + 1);
     }
 

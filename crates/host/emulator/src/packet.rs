@@ -16,5 +16,5 @@ pub use headers::{
     CREDIT_DSCP, Destination, DropReason, Headers, IpProtocol, OVER_PROVISIONED_CREDIT_DSCP, UNSCHEDULED_DSCP,
 };
 pub use join::{is_open, join, joined};
-pub use run::{Mark, render, whole_segment};
+pub use run::{Mark, render, wire_segment};
 pub use vnet::{Segmentation, VNET_LEN, Vnet};

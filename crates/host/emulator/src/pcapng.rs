@@ -30,7 +30,7 @@ const BACKLOG: usize = 1 << 16;
 const NANOSECONDS: u8 = 9;
 
 /// Approximate number of bytes freed by a capture that fails.
-const GIVEN_BACK: u64 = 8 << 20;
+const FREED_BYTES: u64 = 8 << 20;
 
 /// The program, as captures name it.
 const PROGRAM: &str = concat!("narrows ", env!("CARGO_PKG_VERSION"));
@@ -87,14 +87,14 @@ pub(crate) struct Missing {
 
 impl Missing {
     /// A capture ends early.
-    fn end(&mut self, path: &Path, why: &str, output: Output) {
+    fn end(&mut self, path: &Path, reason: &str, output: Output) {
         let (packets, put) = output.cut();
         self.packets += packets;
         let path = path.display();
         match put {
-            Ok(()) => self.ended.push(format!("the capture {path} ended early: {why}")),
+            Ok(()) => self.ended.push(format!("the capture {path} ended early: {reason}")),
             Err(error) => {
-                self.unnamed.push(format!("the capture {path} ended early: {why}; {error}"));
+                self.unnamed.push(format!("the capture {path} ended early: {reason}; {error}"));
             }
         }
     }
@@ -107,10 +107,10 @@ struct Output {
     file: BufWriter<AtomicFile>,
     written: u64,
     failure: Option<io::Error>,
-    /// Ends of blocks, about a mebibyte apart, and how many packets there were by then: the last [`GIVEN_BACK`] bytes.
+    /// Ends of blocks, about a mebibyte apart, and how many packets there were by then: the last [`FREED_BYTES`] bytes.
     ends: VecDeque<(u64, u64)>,
     packets: u64,
-    /// Ends of packets that the system has not taken whole yet.
+    /// Ends of packets that the system has not written completely yet.
     buffered: VecDeque<u64>,
 }
 
@@ -129,18 +129,18 @@ impl Output {
 
     /// A block is whole.
     fn block_ends(&mut self) {
-        self.forget_what_was_taken();
+        self.drop_flushed();
         if self.ends.back().is_none_or(|last| self.written - last.0 >= 1 << 20) {
             self.ends.push_back((self.written, self.packets));
         }
-        while self.ends.get(1).is_some_and(|second| self.written - second.0 >= GIVEN_BACK) {
+        while self.ends.get(1).is_some_and(|second| self.written - second.0 >= FREED_BYTES) {
             self.ends.pop_front();
         }
     }
 
-    fn forget_what_was_taken(&mut self) {
-        let taken = self.written - self.file.buffer().len() as u64;
-        while self.buffered.front().is_some_and(|&end| end <= taken) {
+    fn drop_flushed(&mut self) {
+        let flushed = self.written - self.file.buffer().len() as u64;
+        while self.buffered.front().is_some_and(|&end| end <= flushed) {
             self.buffered.pop_front();
         }
     }
@@ -154,7 +154,7 @@ impl Output {
     /// its draft's name. Returns the number of packets lost by that, with those that were not written yet, and the error if
     /// it failed.
     fn cut(mut self) -> (u64, io::Result<()>) {
-        self.forget_what_was_taken();
+        self.drop_flushed();
         let (draft, _) = self.file.into_parts();
         let (end, packets) = self.ends.front().copied().unwrap_or_default();
         let length = draft.file().metadata().map_or(0, |metadata| metadata.len());
@@ -162,7 +162,7 @@ impl Output {
         let cut = draft.file().set_len(if length < end { 0 } else { end });
         // An output that cannot be truncated, such as a pipe, keeps all bytes that it received.
         let kept = if cut.is_ok() { packets } else { self.packets - self.buffered.len() as u64 };
-        (self.packets - kept, draft.put_if_missing())
+        (self.packets - kept, draft.put_if_absent())
     }
 }
 
@@ -189,12 +189,12 @@ impl Write for Output {
 
 impl Captures {
     /// Opens the files and starts the thread that writes them. None if there are none.
-    pub(crate) fn start(network: &Network, wanted: &[(LinkId, PathBuf)]) -> Result<Option<Self>, Error> {
-        if wanted.is_empty() {
+    pub(crate) fn start(network: &Network, requested: &[(LinkId, PathBuf)]) -> Result<Option<Self>, Error> {
+        if requested.is_empty() {
             return Ok(None);
         }
-        let mut files = Vec::with_capacity(wanted.len());
-        for (link, path) in wanted {
+        let mut files = Vec::with_capacity(requested.len());
+        for (link, path) in requested {
             if link.index() >= network.links().len() {
                 return Err(failed(path, format!("there is no link {}", link.0)));
             }
@@ -205,7 +205,7 @@ impl Captures {
             .name("captures".into())
             .spawn(move || write(&receiver, files))
             .map_err(Error::system("start the thread that writes captures"))?;
-        let links = wanted.iter().map(|it| it.0).collect();
+        let links = requested.iter().map(|it| it.0).collect();
         Ok(Some(Self { links, sender, thread, missed: 0 }))
     }
 
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_that_cannot_be_is_refused_by_name() {
+    fn capture_files_that_cannot_be_created_are_named() {
         let refused = |link, path: &str| Captures::start(&network(), &[(LinkId(link), path.into())]).unwrap_err();
         let report = refused(0, "/nonesuch/x.pcapng").to_string();
         assert!(report.contains("/nonesuch/x.pcapng"), "{report}");
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_ends_the_capture_and_says_so() {
+    fn full_disk_ends_the_capture() {
         // Found when the file is closed, and when its buffer is full.
         for packets in [1, 1_000] {
             let mut captures = Captures::start(&network(), &[(LinkId(0), "/dev/full".into())]).unwrap().unwrap();
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_that_lost_its_name_is_named() {
+    fn unnamed_captures_are_reported() {
         let directory = path_of("unnamed").with_extension("d");
         std::fs::create_dir(&directory).unwrap();
         let path = directory.join("x.pcapng");
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_ends_with_a_whole_block_gives_back_the_rest_and_counts_it() {
+    fn truncated_captures_end_at_a_block() {
         const PACKETS: u64 = 20_000;
         let path = path_of("cut");
         let mut writer = open(&path, "port").unwrap();
@@ -398,8 +398,8 @@ mod tests {
         writer.get_mut().flush().unwrap();
         let (lost, put) = writer.into_inner().cut();
         put.unwrap();
-        let left = std::fs::metadata(&path).unwrap().len();
-        assert!((GIVEN_BACK..GIVEN_BACK + (2 << 20)).contains(&(written - left)), "{written} {left}");
+        let remaining = std::fs::metadata(&path).unwrap().len();
+        assert!((FREED_BYTES..FREED_BYTES + (2 << 20)).contains(&(written - remaining)), "{written} {remaining}");
         let kept = packets_in(&path);
         assert!(kept > 10_000);
         assert_eq!(kept + lost, PACKETS);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_has_its_name_when_it_is_whole_and_is_known_again() {
+    fn complete_captures_are_renamed_and_recognized() {
         let path = path_of("whole");
         for packets in [1, 3] {
             let mut captures = Captures::start(&network(), &[(LinkId(0), path.clone())]).unwrap().unwrap();

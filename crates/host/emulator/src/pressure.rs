@@ -61,12 +61,12 @@ struct Waits {
     /// All of them together.
     ns: u64,
     /// Number of times that the thread was scheduled.
-    turns: u64,
+    slices: u64,
 }
 
 impl Waits {
     fn since(self, before: Self) -> Self {
-        Self { ns: self.ns.saturating_sub(before.ns), turns: self.turns.saturating_sub(before.turns) }
+        Self { ns: self.ns.saturating_sub(before.ns), slices: self.slices.saturating_sub(before.slices) }
     }
 }
 
@@ -123,7 +123,7 @@ fn between(before: &PressureCounters, after: &PressureCounters) -> Pressure {
         machine: micros(before.machine, after.machine),
         group: micros(before.group, after.group),
         thread: span_of_ns(thread.ns),
-        thread_mean: span_of_ns(thread.ns / thread.turns.max(1)),
+        thread_mean: span_of_ns(thread.ns / thread.slices.max(1)),
         router: span_of_ns(longest(true).ns),
         cpu_steal: span_of_ns(after.cpu_steal_ns.saturating_sub(before.cpu_steal_ns)),
         // The router measures it, and reports it when it ends.
@@ -146,7 +146,7 @@ fn some_total(text: &str) -> Option<u64> {
 /// Nanoseconds in run queues and how often that ended: the second and the third number of `schedstat`.
 fn waits(text: &str) -> Option<Waits> {
     let mut numbers = text.split_whitespace().skip(1).map(str::parse);
-    Some(Waits { ns: numbers.next()?.ok()?, turns: numbers.next()?.ok()? })
+    Some(Waits { ns: numbers.next()?.ok()?, slices: numbers.next()?.ok()? })
 }
 
 /// Time that a hypervisor took of a processor on average: the eighth number of all processors' line, in ticks of 10 ms.
@@ -192,14 +192,14 @@ impl Pressure {
             caveats
                 .push(format!("a thread of the hosts waited for a processor in {share} of the run, {mean} each time"));
         }
-        for (span, part, what) in [
+        for (span, part, condition) in [
             (Some(self.router), ROUTER_SHARE, "the router waited for a processor in"),
             (Some(self.stalled), STALLED_SHARE, "the emulator stood still for"),
             (Some(self.cpu_steal), STOLEN_SHARE, "the hypervisor took processors away for"),
             (self.group.or(self.machine), MACHINE_SHARE, "processes waited for a processor in"),
         ] {
             if let Some(span) = span.filter(|span| over(*span, part)) {
-                caveats.push(format!("{what} {} of the run", share(span)));
+                caveats.push(format!("{condition} {} of the run", share(span)));
             }
         }
         caveats
@@ -211,18 +211,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_texts_are_read() {
+    fn kernel_files_are_parsed() {
         let pressure = "some avg10=1.00 avg60=0.00 avg300=0.00 total=1234\nfull avg10=0.00 total=9\n";
         assert_eq!(some_total(pressure), Some(1_234));
         assert_eq!(some_total(""), None);
-        assert_eq!(waits("123 456 7\n"), Some(Waits { ns: 456, turns: 7 }));
+        assert_eq!(waits("123 456 7\n"), Some(Waits { ns: 456, slices: 7 }));
         assert_eq!(waits("123 456\n"), None);
         assert_eq!(cpu_steal_ns("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1\ncpu1 1\nintr 1\n"), Some(40_000_000));
         assert_eq!(cpu_steal_ns("nothing"), None);
     }
 
     #[test]
-    fn what_waits_is_said() {
+    fn long_waits_are_caveats() {
         let wall = Span::from_ms(1_000);
         assert_eq!(Pressure { wall, ..Pressure::default() }.caveats(), [""; 0]);
         let starved = Pressure {
@@ -235,13 +235,16 @@ mod tests {
             cpu_steal: Span::from_ms(50),
             stalled: Span::from_ms(200),
         };
-        let said = starved.caveats();
-        assert_eq!(said[0], "a thread of the hosts waited for a processor in 10.0 % of the run, 80.000 us each time");
-        assert_eq!((said.len(), &*said[2]), (5, "the emulator stood still for 20.0 % of the run"));
+        let caveats = starved.caveats();
+        assert_eq!(
+            caveats[0],
+            "a thread of the hosts waited for a processor in 10.0 % of the run, 80.000 us each time"
+        );
+        assert_eq!((caveats.len(), &*caveats[2]), (5, "the emulator stood still for 20.0 % of the run"));
         // Many short waits are not starvation, nor are few long ones.
         let short = Pressure { thread_mean: Span::from_us(60), ..starved.clone() };
         let few = Pressure { thread: Span::from_ms(20), ..starved.clone() };
-        assert_eq!((short.caveats(), few.caveats()), (said[1..].to_vec(), said[1..].to_vec()));
+        assert_eq!((short.caveats(), few.caveats()), (caveats[1..].to_vec(), caveats[1..].to_vec()));
         // The group's own pressure is nearer to the run than the machine's.
         let calm = Pressure { group: Some(Span::ZERO), thread: Span::ZERO, ..starved };
         assert_eq!(calm.caveats().len(), 3);
@@ -249,8 +252,8 @@ mod tests {
 
     /// With more busy threads than processors some thread waits, and that is seen.
     #[test]
-    fn a_busy_machine_is_seen() {
-        let watch = PressureMonitor::start();
+    fn busy_machine_is_detected() {
+        let monitor = PressureMonitor::start();
         let stop = std::sync::atomic::AtomicBool::new(false);
         let busy = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) * 3;
         let ended = std::thread::scope(|scope| {
@@ -262,12 +265,12 @@ mod tests {
                 });
             }
             std::thread::sleep(std::time::Duration::from_millis(300));
-            let ended = watch.end();
+            let ended = monitor.end();
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             ended
         });
         if PressureCounters::now().threads.is_empty() {
-            eprintln!("SKIPPED a_busy_machine_is_seen: no schedstat here");
+            eprintln!("SKIPPED busy_machine_is_detected: no schedstat here");
             return;
         }
         assert!(ended.wall >= Span::from_ms(290), "{ended:?}");

@@ -39,7 +39,7 @@ pub(crate) fn steer_received() -> io::Result<()> {
 
 /// Processors as the kernel's hexadecimal mask: words of 32 bits, the highest first.
 fn mask(cpus: &[usize]) -> String {
-    let words = cpus.iter().max().map_or(1, |most| most / 32 + 1);
+    let words = cpus.iter().max().map_or(1, |max| max / 32 + 1);
     let word = |at: usize| cpus.iter().filter(|&&cpu| cpu / 32 == at).fold(0u32, |word, cpu| word | 1 << (cpu % 32));
     let words: Vec<String> = (0..words).rev().map(|at| format!("{:08x}", word(at))).collect();
     words.join(",")
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masks_are_as_the_kernel_reads_them() {
+    fn masks_have_the_kernels_format() {
         assert_eq!(mask(&[0]), "00000001");
         assert_eq!(mask(&[0, 1, 4]), "00000013");
         assert_eq!(mask(&[1, 33]), "00000002,00000002");

@@ -60,7 +60,7 @@ pub struct RouterConfig<'a> {
 #[derive(Debug)]
 pub struct Running {
     clock: Clock,
-    zero: RunStart,
+    run_start: RunStart,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<RouterOutcome, Error>>>,
     namespaces: Vec<File>,
@@ -71,7 +71,7 @@ impl Running {
     /// Starts the run. Returns its clock, by which failures, samples and flows have their times. Before, the network is without
     /// failures and nothing is sampled. A second call returns the same clock.
     pub fn begin(&self) -> Clock {
-        let zero = *self.zero.get_or_init(|| self.clock.now());
+        let zero = *self.run_start.get_or_init(|| self.clock.now());
         self.clock.starting_at(zero)
     }
 
@@ -112,7 +112,7 @@ pub fn start(hosts: &HostNamespaces, config: &RouterConfig) -> Result<Running, E
     let captures = Captures::start(config.network, &config.pcap)?;
     let clock = Clock::start();
     let stop = Arc::new(AtomicBool::new(false));
-    let zero = RunStart::default();
+    let run_start = RunStart::default();
     let plane = Plane::new(&PlaneInputs {
         network: config.network,
         routes: config.routes,
@@ -123,7 +123,7 @@ pub fn start(hosts: &HostNamespaces, config: &RouterConfig) -> Result<Running, E
         series: &config.series,
         watched: captures.as_ref().map_or(&[], Captures::links),
         mtu: hosts.mtu(),
-        zero: &zero,
+        run_start: &run_start,
     });
     let output = Output::new(clock, clock.realtime_ns, tuns, captures);
     let worker =
@@ -132,7 +132,7 @@ pub fn start(hosts: &HostNamespaces, config: &RouterConfig) -> Result<Running, E
         .name(ROUTER.into())
         .spawn(|| worker.run())
         .map_err(Error::system("start the router's thread"))?;
-    Ok(Running { clock, zero, stop, thread: Some(thread), namespaces, drops_before })
+    Ok(Running { clock, run_start, stop, thread: Some(thread), namespaces, drops_before })
 }
 
 /// Packets that the hosts' devices have dropped on their way to the router.

@@ -11,7 +11,7 @@ use crate::diag::{Sampler, SocketSamples};
 use crate::error::Error;
 use crate::law_state::LawStateReader;
 use crate::namespace::{HostNamespaces, NamespaceOptions};
-use crate::outcome::{ObservedTraffic, of_carried, of_programs, of_traffic};
+use crate::outcome::{ObservedTraffic, carried_outcome, program_outcome, traffic_outcome};
 use crate::pressure::{Pressure, PressureMonitor};
 use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
 use crate::sys::Urgent;
@@ -101,81 +101,81 @@ pub fn preflight() -> Result<Vec<String>, Error> {
     Ok(removed)
 }
 
-/// Runs a scenario's flows as real TCP, until all have ended, the stop, or `watch` returns false.
+/// Runs a scenario's flows as real TCP, until all have ended, the stop, or `on_progress` returns false.
 ///
 /// # Errors
 /// When hosts, router or connections cannot be made. Nothing is left behind.
 pub fn run_traffic(
     setup: &Setup,
     mut options: RunOptions,
-    watch: &mut dyn FnMut(TrafficProgress) -> bool,
+    on_progress: &mut dyn FnMut(TrafficProgress) -> bool,
 ) -> Result<Emulated, Error> {
     let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, None)?)?;
     let router = start(&hosts, &router_config(setup, &options))?;
     let traffic = Traffic { setup, congestion: &options.congestion, ip_version: options.ip_version };
-    let waiting = TrafficProgress { now: Time::ZERO, completed: 0 };
-    let made = Connected::new(traffic, &hosts, &mut || watch(waiting))?;
+    let no_progress = TrafficProgress { now: Time::ZERO, completed: 0 };
+    let connections = Connected::new(traffic, &hosts, &mut || on_progress(no_progress))?;
     let clock = router.begin();
     let sampled = !setup.series.interval.is_zero() && !setup.series.flows.is_empty();
     let sampler = sampled.then(|| {
-        let keep = |socket: &inet_diag::DiagSocket| flow_of(socket.local.port()).is_some();
-        Sampler::start(&hosts, clock, setup.series.interval, keep, options.law_state.take())
+        let is_flow = |socket: &inet_diag::DiagSocket| flow_of(socket.local.port()).is_some();
+        Sampler::start(&hosts, clock, setup.series.interval, is_flow, options.law_state.take())
     });
     let sampler = sampler.transpose()?;
     let pressure = PressureMonitor::start();
-    let end = made.run(clock, watch);
+    let end = connections.run(clock, on_progress);
     let pressure = pressure.end();
     let samples = sampler.map(Sampler::stop).unwrap_or_default();
     let router = router.stop()?;
     let pressure = Pressure { stalled: router.stalled, ..pressure };
-    let outcome = of_traffic(setup, &end, &samples, &router);
-    let mut notes = broken(end.flows.iter().map(|ended| &ended.failure));
-    of_samples(&samples, &mut notes);
+    let outcome = traffic_outcome(setup, &end, &samples, &router);
+    let mut notes = broken_connections(end.flows.iter().map(|ended| &ended.failure));
+    add_sample_notes(&samples, &mut notes);
     let (setup, congestion) = (setup.clone(), options.congestion);
-    Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
+    Ok(Emulated { setup, outcome, router: without_series(router), congestion, pressure, notes })
 }
 
-/// Runs a scenario's flows over a transport in user space, until all have ended, the stop, or `watch` returns false.
+/// Runs a scenario's flows over a transport in user space, until all have ended, the stop, or `on_progress` returns false.
 /// The TCP-only parts of `options` have no effect; `congestion` names the laws for the results.
 ///
 /// # Errors
 /// When hosts, router or connections cannot be made. Nothing is left behind.
-pub fn run_carried(
+pub fn run_over_transport(
     setup: &Setup,
     options: RunOptions,
-    carrier: &mut dyn FlowTransport,
-    watch: &mut dyn FnMut(TrafficProgress) -> bool,
+    transport: &mut dyn FlowTransport,
+    on_progress: &mut dyn FnMut(TrafficProgress) -> bool,
 ) -> Result<Emulated, Error> {
     let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, None)?)?;
     let router = start(&hosts, &router_config(setup, &options))?;
     // Their threads are the hosts, and begin here.
-    let urgent = options.real_time.then(|| Urgent::ask(HOSTS_PRIORITY));
-    let waiting = TrafficProgress { now: Time::ZERO, completed: 0 };
-    let connected = carrier.connect(setup, &hosts, &mut || watch(waiting));
+    let urgent = options.real_time.then(|| Urgent::request(HOSTS_PRIORITY));
+    let no_progress = TrafficProgress { now: Time::ZERO, completed: 0 };
+    let connected = transport.connect(setup, &hosts, &mut || on_progress(no_progress));
     if let Err(error) = connected {
-        carrier.close();
+        transport.close();
         return Err(error);
     }
     let clock = router.begin();
     let pressure = PressureMonitor::start();
-    let end = carried::run(setup, carrier, clock, watch);
+    let end = carried::run(setup, transport, clock, on_progress);
     drop(urgent);
     let pressure = pressure.end();
     let router = router.stop()?;
     let pressure = Pressure { stalled: router.stalled, ..pressure };
-    let outcome = of_carried(&end, &router);
-    let mut notes = broken(end.failures.iter());
-    notes.extend(end.cut_short.then(cut_short));
+    let outcome = carried_outcome(&end, &router);
+    let mut notes = broken_connections(end.failures.iter());
+    notes.extend(end.truncated.then(truncated));
     let (setup, congestion) = (setup.clone(), options.congestion);
-    Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
+    Ok(Emulated { setup, outcome, router: without_series(router), congestion, pressure, notes })
 }
 
 /// Returns a line for each flow with a broken connection, with the reason.
-fn broken<'a>(failures: impl Iterator<Item = &'a Option<String>>) -> Vec<String> {
-    let said = |(flow, failure): (usize, &Option<String>)| {
+fn broken_connections<'a>(failures: impl Iterator<Item = &'a Option<String>>) -> Vec<String> {
+    let describe = |(flow, failure): (usize, &Option<String>)| {
         Some(format!("flow {flow}: its connection broke: {}", failure.as_ref()?))
     };
-    failures.enumerate().filter_map(said).collect()
+    failures.enumerate().filter_map(describe).collect()
 }
 
 /// Programs in the hosts' namespaces.
@@ -215,7 +215,7 @@ pub fn run_programs<P: Programs>(setup: &Setup, mut options: RunOptions, program
     drop(background);
     // Connections that the programs have closed end when the last of their packets has been answered.
     if worked.is_ok() {
-        std::thread::sleep(std::time::Duration::from_nanos(lingering(setup).unsigned_ps() / 1_000));
+        std::thread::sleep(std::time::Duration::from_nanos(closing_time(setup).unsigned_ps() / 1_000));
     }
     let ended = clock.now();
     let pressure = pressure.end();
@@ -223,37 +223,37 @@ pub fn run_programs<P: Programs>(setup: &Setup, mut options: RunOptions, program
     let router = router.stop()?;
     let pressure = Pressure { stalled: router.stalled, ..pressure };
     worked?;
-    let seen = of_programs(setup, hosts.plan(), &samples, &router, ended);
+    let observed = program_outcome(setup, hosts.plan(), &samples, &router, ended);
     let mut notes = Vec::new();
-    if seen.small > 0 {
+    if observed.small > 0 {
         notes.push(format!(
             "{} of TCP connections sent no more than an initial window (10 packets) and are not listed as flows",
-            match seen.small {
+            match observed.small {
                 1 => "1 direction".to_owned(),
                 many => format!("{many} directions"),
             }
         ));
     }
-    if seen.setup.flows.is_empty() {
+    if observed.setup.flows.is_empty() {
         notes.push("no TCP connection between hosts sent more than an initial window".to_owned());
     }
-    of_samples(&samples, &mut notes);
-    let ObservedTraffic { setup, outcome, congestion, .. } = seen;
-    Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
+    add_sample_notes(&samples, &mut notes);
+    let ObservedTraffic { setup, outcome, congestion, .. } = observed;
+    Ok(Emulated { setup, outcome, router: without_series(router), congestion, pressure, notes })
 }
 
-fn of_samples(samples: &SocketSamples, notes: &mut Vec<String>) {
-    notes.extend(samples.cut_short.then(cut_short));
+fn add_sample_notes(samples: &SocketSamples, notes: &mut Vec<String>) {
+    notes.extend(samples.truncated.then(truncated));
     if let Some(reason) = &samples.law_state_refused {
         notes.push(format!("the laws' own state and their counts of actions are missing: {reason}"));
     }
 }
 
-fn cut_short() -> String {
+fn truncated() -> String {
     "there were more samples of flows than are kept: lengthen [monitor] interval".to_owned()
 }
 
-fn lean(router: RouterOutcome) -> RouterOutcome {
+fn without_series(router: RouterOutcome) -> RouterOutcome {
     RouterOutcome { links: Vec::new(), port_samples: Vec::new(), ..router }
 }
 
@@ -287,7 +287,7 @@ fn namespaces(setup: &Setup, options: &RunOptions, congestion: Option<String>) -
 }
 
 /// Returns the time that connections have to end: two round trips through full queues, 0.1 to 2 s.
-fn lingering(setup: &Setup) -> Span {
+fn closing_time(setup: &Setup) -> Span {
     let round_trips = setup.flows.iter().map(|flow| {
         let path = setup.paths(flow.src, flow.dst, setup.host.mss);
         path.base_rtt + path.longest_wait.unwrap_or(Span::ZERO)
@@ -299,9 +299,9 @@ fn lingering(setup: &Setup) -> Span {
 /// Returns four times the capacity of the path with the largest one: the kernel counts a packet's memory at up to twice
 /// its payload, and assigns half of a receiver's buffer to the window.
 fn socket_buffer(setup: &Setup) -> Bytes {
-    let held = setup.flows.iter().map(|flow| {
+    let path_capacities = setup.flows.iter().map(|flow| {
         let path = setup.paths(flow.src, flow.dst, setup.host.mss);
         path.line_rate.bytes_in(path.base_rtt + path.longest_wait.unwrap_or(Span::ZERO))
     });
-    held.max().unwrap_or(Bytes::ZERO).times(4).max(MIN_BUFFER)
+    path_capacities.max().unwrap_or(Bytes::ZERO).times(4).max(MIN_BUFFER)
 }

@@ -27,11 +27,11 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> TcpInfo {
     TcpInfo::parse(&buffer[..written.min(buffer.len())])
 }
 
-/// Removes up to `most` bytes from a TCP socket without copying them; 0 is the end of the other side's data.
-pub(crate) fn discard(socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
+/// Removes up to `max_bytes` bytes from a TCP socket without copying them; 0 is the end of the other side's data.
+pub(crate) fn discard(socket: BorrowedFd<'_>, max_bytes: usize) -> io::Result<usize> {
     let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
     // SAFETY: with MSG_TRUNC a TCP socket drops the data instead of copying it (tcp(7)), so the null buffer is never
     // written to.
-    let taken = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, flags) };
-    usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+    let discarded = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), max_bytes, flags) };
+    usize::try_from(discarded).map_err(|_| io::Error::last_os_error())
 }

@@ -53,11 +53,11 @@ pub(crate) fn end_with_parent(command: &mut Command) {
 /// One descriptor to wait for, and whether it can be read.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Waited(libc::pollfd);
+pub(crate) struct PollDescriptor(libc::pollfd);
 
-impl Waited {
+impl PollDescriptor {
     /// To be waited for until it can be read. The caller keeps the descriptor open: a closed one is reported, by
-    /// [`Waited::failed`], and nothing worse.
+    /// [`PollDescriptor::failed`], and nothing worse.
     pub(crate) fn for_read(descriptor: BorrowedFd) -> Self {
         Self(libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 })
     }
@@ -75,13 +75,13 @@ impl Waited {
 
 /// Waits until one of `descriptors` can be read or `timeout` has passed (none: for as long as it takes).
 /// An interrupting signal ends the wait early and is no error.
-pub(crate) fn wait(descriptors: &mut [Waited], timeout: Option<Duration>) -> io::Result<()> {
+pub(crate) fn wait(descriptors: &mut [PollDescriptor], timeout: Option<Duration>) -> io::Result<()> {
     let timeout = timeout.map(|timeout| libc::timespec {
         tv_sec: (timeout.as_secs().min(1 << 30) as i32).into(),
         tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
     });
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: `Waited` is a transparent pollfd, so the slice is an array of that many; `timeout` is null or points
+    // SAFETY: `PollDescriptor` is a transparent pollfd, so the slice is an array of that many; `timeout` is null or points
     // to a timespec that outlives the call; a null signal mask changes none.
     let result = unsafe {
         libc::ppoll(descriptors.as_mut_ptr().cast(), descriptors.len() as libc::nfds_t, timeout, std::ptr::null())
@@ -112,7 +112,7 @@ pub(crate) struct Urgent(());
 
 impl Urgent {
     /// Asks for it. Without the right to it nothing changes but that timers fire on time.
-    pub(crate) fn ask(priority: i32) -> Self {
+    pub(crate) fn request(priority: i32) -> Self {
         let _ = schedule_real_time(priority);
         let _ = sharpen_timers();
         Self(())
@@ -206,13 +206,13 @@ mod tests {
     #[test]
     fn a_wait_ends_by_time_or_by_data() {
         let (reader, mut writer) = std::io::pipe().unwrap();
-        let mut waited = [Waited::for_read(reader.as_fd())];
+        let mut descriptors = [PollDescriptor::for_read(reader.as_fd())];
         let before = monotonic_ns();
-        wait(&mut waited, Some(Duration::from_millis(2))).unwrap();
-        assert!(!waited[0].readable() && monotonic_ns() - before >= 2_000_000);
+        wait(&mut descriptors, Some(Duration::from_millis(2))).unwrap();
+        assert!(!descriptors[0].readable() && monotonic_ns() - before >= 2_000_000);
         std::io::Write::write_all(&mut writer, b"x").unwrap();
-        wait(&mut waited, None).unwrap();
-        assert!(waited[0].readable());
+        wait(&mut descriptors, None).unwrap();
+        assert!(descriptors[0].readable());
     }
 
     #[test]
@@ -230,11 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn urgency_is_passed_on_to_threads_and_ends() {
+    fn real_time_priority_is_inherited_and_ends() {
         let of_others = || std::thread::spawn(policy).join().unwrap();
         std::thread::spawn(move || {
             let may = schedule_real_time(1).is_ok();
-            let urgent = Urgent::ask(1);
+            let urgent = Urgent::request(1);
             assert_eq!((policy(), of_others()), if may { (1, 1) } else { (0, 0) });
             drop(urgent);
             assert_eq!((policy(), of_others()), (0, 0));

@@ -45,7 +45,7 @@ impl Tun {
         Ok(Self { file, udp_segmentation })
     }
 
-    /// A device that is something else, for tests: whatever keeps packets apart.
+    /// A device backed by another descriptor, for tests: any that preserves packet boundaries.
     #[cfg(test)]
     pub(crate) fn of(file: File) -> Self {
         Self { file, udp_segmentation: true }

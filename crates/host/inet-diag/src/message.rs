@@ -101,7 +101,7 @@ impl<'a> DumpRequest<'a> {
         self
     }
 
-    /// Returns true if the request asks for BPF storage.
+    /// Returns true if the request includes BPF storage.
     pub(crate) fn has_storages(&self) -> bool {
         !self.maps.is_empty()
     }

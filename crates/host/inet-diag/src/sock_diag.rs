@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_storage_request_is_told_from_a_refused_dump() {
+    fn refused_storage_request_differs_from_a_refused_dump() {
         // Not a BPF map: EINVAL for root, EPERM for others.
         let file = std::fs::File::open("/dev/null").unwrap();
         let request = DumpRequest::connections().with_storages([file.as_fd()]);

@@ -7,7 +7,7 @@ use std::process::Command;
 use files::process::{HELPER_DEADLINE, output_within};
 
 /// The oldest kernel with hooks of the form that the adapter uses (`cong_control` with the acknowledgement).
-const OLDEST: (u32, u32) = (6, 10);
+const MIN_VERSION: (u32, u32) = (6, 10);
 
 /// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,7 +143,7 @@ fn kernel(release: &str) -> Check {
     let release = release.trim();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse().ok());
     match (numbers.next(), numbers.next()) {
-        (Some(major), Some(minor)) if (major, minor) >= OLDEST => Check::good("kernel", release),
+        (Some(major), Some(minor)) if (major, minor) >= MIN_VERSION => Check::good("kernel", release),
         (Some(_), Some(_)) => Check::missing("kernel", release, "Linux 6.10 or later (Debian 13 has 6.12)"),
         _ => Check::missing("kernel", format!("`{release}` is no release that can be read"), "Linux 6.10 or later"),
     }
@@ -165,8 +165,8 @@ fn privileges() -> Check {
 fn kernel_config() -> Option<String> {
     let release = text("/proc/sys/kernel/osrelease");
     let release = release.trim();
-    let places = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
-    if let Some(config) = places.iter().find_map(|place| fs::read_to_string(place).ok()) {
+    let paths = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
+    if let Some(config) = paths.iter().find_map(|path| fs::read_to_string(path).ok()) {
         return Some(config);
     }
     // zcat rather than a library for one file that is only looked at.
@@ -195,8 +195,9 @@ fn options(config: Option<&str>) -> Vec<Check> {
     if absent.is_empty() {
         return vec![Check::good(NAME, "all there")];
     }
-    let describe =
-        |(option, what): &&(&str, &str)| Check::missing(NAME, format!("{option} is off: {what}"), "a kernel with it");
+    let describe = |(option, purpose): &&(&str, &str)| {
+        Check::missing(NAME, format!("{option} is off: {purpose}"), "a kernel with it")
+    };
     absent.iter().map(describe).collect()
 }
 
@@ -207,14 +208,14 @@ fn mounted(mounts: &str, kind: &str) -> Option<String> {
 
 fn bpf_file_system(mounts: &str) -> Check {
     match mounted(mounts, "bpf") {
-        Some(place) => Check::good("BPF file system", place),
+        Some(path) => Check::good("BPF file system", path),
         None => Check::note("BPF file system", "not mounted", "`narrows kernel load` mounts it at /sys/fs/bpf"),
     }
 }
 
 fn cgroups(mounts: &str) -> Check {
     match mounted(mounts, "cgroup2") {
-        Some(place) => Check::good("cgroups, version 2", place),
+        Some(path) => Check::good("cgroups, version 2", path),
         None => Check::note("cgroups, version 2", "not mounted", "`--cgroup` needs it; the other choices do not"),
     }
 }
@@ -267,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_kernels_are_told_apart() {
+    fn kernels_before_6_10_are_missing_requirements() {
         for (release, verdict) in [
             ("6.12.1-amd64", CheckResult::Good),
             ("6.10.0", CheckResult::Good),
@@ -298,13 +299,13 @@ mod tests {
     }
 
     #[test]
-    fn accurate_ecn_is_remarked() {
+    fn accurate_ecn_is_noted() {
         assert_eq!(ecn("1").verdict, CheckResult::Good);
         assert_eq!(ecn("3").verdict, CheckResult::Note);
     }
 
     #[test]
-    fn everything_is_looked_at() {
+    fn examine_includes_kernel_and_privileges() {
         let names: Vec<_> = examine().iter().map(|check| check.name).collect();
         assert!(names.contains(&"kernel") && names.contains(&"privileges"), "{names:?}");
     }

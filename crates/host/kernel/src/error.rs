@@ -43,8 +43,8 @@ pub enum Error {
     OwnMounts,
     #[error("cannot {action} {path}: {source}")]
     Io { action: &'static str, path: PathBuf, source: io::Error },
-    #[error("the law cannot be used there, {place}: {reason}")]
-    NoPlace { place: String, reason: String },
+    #[error("the law cannot be used there, {scope}: {reason}")]
+    UnusableScope { scope: String, reason: String },
     /// Sockets and the laws' state cannot be listed; the law itself runs.
     #[cfg(feature = "bpf")]
     #[error("cannot list sockets and their laws' state: {0}")]

@@ -26,7 +26,7 @@ macro_rules! row {
             kind: LawKind::$law,
             name: LawKind::$law.info().name,
             tcp_name: concat!("narrows_", stringify!($module)),
-            ecn: matches!(LawKind::$law.info().marks, EcnSupport::Heard),
+            ecn: matches!(LawKind::$law.info().marks, EcnSupport::Used),
         }
     };
 }

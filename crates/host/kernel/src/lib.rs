@@ -1,5 +1,5 @@
 //! Narrows' control laws in the kernel's own TCP. The law is the one of `laws`, compiled for BPF and joined with a thin C
-//! shell into a `tcp_congestion_ops` (`bpf/`); this crate loads it, attaches it, and shows its state.
+//! adapter into a `tcp_congestion_ops` (`bpf/`); this crate loads it, attaches it, and shows its state.
 //!
 //! Without the feature `bpf` there are no objects and no loader: the rest ([`Settings`], [`tcp_adapter`], [`doctor`])
 //! builds and is tested anywhere. With it, the build needs clang and libelf.
@@ -40,10 +40,10 @@ pub use sockets::{LawSocket, LawSockets, LawState, SocketWatcher};
 pub const BUILD: u64 = build_number(env!("NARROWS_KERNEL_BUILD"));
 
 const fn build_number(text: &str) -> u64 {
-    let (bytes, mut number, mut place) = (text.as_bytes(), 0u64, 0);
-    while place < bytes.len() {
-        number = number.wrapping_mul(10).wrapping_add((bytes[place] - b'0') as u64);
-        place += 1;
+    let (bytes, mut number, mut index) = (text.as_bytes(), 0u64, 0);
+    while index < bytes.len() {
+        number = number.wrapping_mul(10).wrapping_add((bytes[index] - b'0') as u64);
+        index += 1;
     }
     number
 }

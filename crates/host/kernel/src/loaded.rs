@@ -56,7 +56,7 @@ impl Loaded {
             .ok_or_else(|| Error::Failed { action: "register the law", reason: "the object has no `law`".into() })?
             .attach_struct_ops()
             .map_err(|error| match registered() {
-                // Another command registered it since the look above.
+                // Another command registered it since the check above.
                 Ok(names) if names.iter().any(|name| name == tcp_name) => {
                     Error::NameTaken { name: tcp_name.to_owned() }
                 }
@@ -80,7 +80,7 @@ impl Loaded {
     /// # Errors
     /// [`Error::Sockets`] if the kernel lists none.
     pub fn sockets(&self) -> Result<LawSockets, Error> {
-        self.watch()?.sockets(&mut Machine::default())
+        self.watcher()?.sockets(&mut Machine::default())
     }
 
     /// Returns the number of sockets that run without the law for lack of memory: they keep the initial window.
@@ -98,7 +98,7 @@ impl Loaded {
     ///
     /// # Errors
     /// If the object lacks a part.
-    pub fn watch(&self) -> Result<SocketWatcher, Error> {
+    pub fn watcher(&self) -> Result<SocketWatcher, Error> {
         let missing = || Error::Failed { action: "list sockets", reason: "the object has no map `flows`".into() };
         let flows = self.object.maps().find(|map| map.name() == "flows").ok_or_else(missing)?;
         SocketWatcher::new(self.row, flows.as_fd())
@@ -111,7 +111,7 @@ impl Loaded {
     /// If the directory is no cgroup of version 2 or takes no program.
     pub fn choose_in_cgroup(&self, cgroup: &Path) -> Result<Link, Error> {
         let folder = fs::File::open(cgroup).map_err(|error| Error::io("open", cgroup, error))?;
-        let failed = |reason: String| Error::NoPlace { place: format!("cgroup {}", cgroup.display()), reason };
+        let failed = |reason: String| Error::UnusableScope { scope: format!("cgroup {}", cgroup.display()), reason };
         let program = self.object.progs_mut().find(|program| program.name() == "choose");
         let program = program.ok_or_else(|| failed("the object has no `choose`".into()))?;
         program.attach_cgroup(folder.as_raw_fd()).map_err(|error| {

@@ -69,14 +69,14 @@ pub(crate) fn load(row: &KernelLaw, tcp_name: &str, config: &Config, programs: P
         return Err(Error::LongName { name: tcp_name.to_owned() });
     }
     // `bpf_obj_name_cpy` in the kernel's source.
-    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
-    if tcp_name.is_empty() || !tcp_name.bytes().all(is_fit) {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
+    if tcp_name.is_empty() || !tcp_name.bytes().all(is_allowed) {
         return Err(Error::WrongName { name: tcp_name.to_owned() });
     }
     let log = LibbpfLog::capture();
     let law = row.kind.info().title;
-    let unopened = |error: libbpf_rs::Error| refusal(law, &ObjectNames::default(), &error, &log.lines());
-    let mut open = ObjectBuilder::default().open_memory(bytes(row)).map_err(unopened)?;
+    let open_error = |error: libbpf_rs::Error| refusal(law, &ObjectNames::default(), &error, &log.lines());
+    let mut open = ObjectBuilder::default().open_memory(bytes(row)).map_err(open_error)?;
     rename(&mut open, row.tcp_name, tcp_name)?;
     for mut program in open.progs_mut() {
         if !programs.include(&program.name().to_string_lossy()) {
@@ -102,18 +102,18 @@ fn rename(open: &mut OpenObject, from: &str, to: &str) -> Result<(), Error> {
     old.resize(MAX_NAME + 1, 0);
     let mut new = to.as_bytes().to_vec();
     new.resize(MAX_NAME + 1, 0);
-    let mut places = 0;
+    let mut occurrences = 0;
     for mut map in open.maps_mut() {
         let Some(value) = map.initial_value_mut() else { continue };
         if let Some(at) = value.windows(old.len()).position(|window| window == old) {
             value[at..at + new.len()].copy_from_slice(&new);
-            places += 1;
+            occurrences += 1;
         }
     }
-    if places == 2 {
+    if occurrences == 2 {
         return Ok(());
     }
-    Err(Error::Failed { action: "name the law", reason: format!("its name stands in {places} places, not 2") })
+    Err(Error::Failed { action: "name the law", reason: format!("its name occurs {occurrences} times, not 2") })
 }
 
 /// Names and types of an object's programs and maps.
@@ -159,13 +159,13 @@ fn refusal(law: &str, parts: &ObjectNames, error: &libbpf_rs::Error, log: &[Stri
             .map_or((None, None), |(name, errno)| (Some(name), Some(errno)));
         let (map, map_errno) = part_of(line, "map '", "': failed to create: ")
             .map_or((None, None), |(name, errno)| (Some(name), Some(errno)));
-        let described = |what: &str, name: &str, all: &[(String, &str)]| {
+        let describe = |part_kind: &str, name: &str, all: &[(String, &str)]| {
             let kind = all.iter().find(|(known, _)| known == name).map_or("unknown", |(_, kind)| *kind);
-            format!("the {what} `{name}` of type {kind}")
+            format!("the {part_kind} `{name}` of type {kind}")
         };
         let object = match (program, map) {
-            (Some(name), _) => described("program", name, &parts.programs),
-            (None, Some(name)) => described("map", name, &parts.maps),
+            (Some(name), _) => describe("program", name, &parts.programs),
+            (None, Some(name)) => describe("map", name, &parts.maps),
             (None, None) => return None,
         };
         Some((object, errno.or(map_errno).unwrap_or_default().to_owned()))
@@ -193,17 +193,17 @@ pub(crate) fn errno_of(error: &libbpf_rs::Error) -> String {
 /// libbpf's log while this is held, so that an error can give the reason.
 struct LibbpfLog(#[allow(dead_code, reason = "held so that one load logs at a time")] MutexGuard<'static, ()>);
 
-static TURN: Mutex<()> = Mutex::new(());
+static CAPTURE_LOCK: Mutex<()> = Mutex::new(());
 static LOG: Mutex<String> = Mutex::new(String::new());
 
 impl LibbpfLog {
     fn capture() -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = CAPTURE_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         LOG.lock().unwrap_or_else(PoisonError::into_inner).clear();
         libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
             LOG.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
         })));
-        Self(turn)
+        Self(guard)
     }
 
     #[expect(clippy::unused_self, reason = "the log is this load's only while this is held")]

@@ -24,8 +24,8 @@ use crate::{BUILD, Error, KernelLaw, Loaded, Settings, rows};
 const BPFFS: &str = "/sys/fs/bpf";
 /// Its magic number.
 const BPFFS_MAGIC: i64 = 0xcafe_4a11;
-/// Directory with the names and places of pinned laws; gone with a restart, as the pins are.
-const NOTES: &str = "/run/narrows/kernel";
+/// Directory with the names and scopes of pinned laws; gone with a restart, as the pins are.
+const STATE_DIR: &str = "/run/narrows/kernel";
 
 fn root() -> PathBuf {
     Path::new(BPFFS).join("narrows")
@@ -39,9 +39,9 @@ pub struct Pinned {
     /// Its name in the kernel.
     pub tcp_name: String,
     /// Places that use it.
-    pub places: Vec<AttachedScope>,
-    /// Unreadable parts of its note, in words.
-    unread: Vec<String>,
+    pub scopes: Vec<AttachedScope>,
+    /// Unreadable parts of its state file, in words.
+    unreadable_lines: Vec<String>,
     folder: PathBuf,
 }
 
@@ -54,32 +54,32 @@ pub struct PinnedLaw {
     pub mounted: bool,
 }
 
-/// Loads a law, pins it and makes places use it, while no other command changes pins.
+/// Loads a law, pins it and makes scopes use it, while no other command changes pins.
 ///
 /// # Errors
-/// When the law is pinned already, cannot be loaded, the BPF file system cannot be mounted, or a place does not take the law.
+/// When the law is pinned already, cannot be loaded, the BPF file system cannot be mounted, or a scope does not take the law.
 /// Nothing is left behind then.
 pub fn load(
     row: &'static KernelLaw,
     settings: &Settings,
     tcp_name: Option<&str>,
     programs: Programs,
-    places: &[AttachScope],
+    scopes: &[AttachScope],
 ) -> Result<PinnedLaw, Error> {
     need_root()?;
     let mounted = mount()?;
-    let _alone = alone(PATIENCE)?;
+    let _lock = lock_pins(LOCK_TIMEOUT)?;
     if root().join(row.name).exists() {
         return Err(Error::AlreadyLoaded { law: row.name.to_owned() });
     }
     let loaded = Loaded::load(row, settings, tcp_name, programs)?;
     let tcp_name = loaded.tcp_name().to_owned();
-    pin(loaded, places)?;
+    pin(loaded, scopes)?;
     Ok(PinnedLaw { tcp_name, mounted })
 }
 
-/// Pins a law and makes places use it. Nothing is left behind after an error.
-fn pin(mut loaded: Loaded, places: &[AttachScope]) -> Result<(), Error> {
+/// Pins a law and makes scopes use it. Nothing is left behind after an error.
+fn pin(mut loaded: Loaded, scopes: &[AttachScope]) -> Result<(), Error> {
     let law = loaded.row.name;
     let folder = root().join(law);
     fs::create_dir_all(root()).map_err(|error| Error::io("create", root(), error))?;
@@ -88,18 +88,23 @@ fn pin(mut loaded: Loaded, places: &[AttachScope]) -> Result<(), Error> {
         io::ErrorKind::AlreadyExists => Error::AlreadyLoaded { law: law.to_owned() },
         _ => Error::io("create", &folder, error),
     })?;
-    let mut undo =
-        Undo { note: note(law), folder, tcp_name: loaded.tcp_name().to_owned(), places: Vec::new(), kept: false };
-    pin_all(&mut loaded, places, &undo.folder)?;
-    undo.places = places.iter().map(AttachedScope::find).collect::<Result<_, _>>()?;
-    // Recorded before a place changes: if the process is killed in between, `unload` has all the data that it needs.
-    write_note(&undo.note, &undo.tcp_name, &undo.places)?;
-    undo.places.iter().try_for_each(|place| place.take(&undo.tcp_name))?;
-    undo.keep();
+    let mut undo = Undo {
+        state_file: state_file(law),
+        folder,
+        tcp_name: loaded.tcp_name().to_owned(),
+        scopes: Vec::new(),
+        committed: false,
+    };
+    pin_all(&mut loaded, scopes, &undo.folder)?;
+    undo.scopes = scopes.iter().map(AttachedScope::find).collect::<Result<_, _>>()?;
+    // Recorded before a scope changes: if the process is killed in between, `unload` has all the data that it needs.
+    write_state_file(&undo.state_file, &undo.tcp_name, &undo.scopes)?;
+    undo.scopes.iter().try_for_each(|scope| scope.attach(&undo.tcp_name))?;
+    undo.commit();
     Ok(())
 }
 
-fn pin_all(loaded: &mut Loaded, places: &[AttachScope], folder: &Path) -> Result<(), Error> {
+fn pin_all(loaded: &mut Loaded, scopes: &[AttachScope], folder: &Path) -> Result<(), Error> {
     let failed = |error: libbpf_rs::Error| Error::Failed { action: "pin the law", reason: error.to_string() };
     loaded.link.pin(folder.join("law")).map_err(failed)?;
     for mut map in loaded.object.maps_mut() {
@@ -108,8 +113,8 @@ fn pin_all(loaded: &mut Loaded, places: &[AttachScope], folder: &Path) -> Result
             map.pin(folder.join(name)).map_err(failed)?;
         }
     }
-    for (number, place) in places.iter().enumerate() {
-        if let AttachScope::Cgroup(path) = place {
+    for (number, scope) in scopes.iter().enumerate() {
+        if let AttachScope::Cgroup(path) = scope {
             let mut link = loaded.choose_in_cgroup(path)?;
             link.pin(folder.join(format!("cgroup{number}"))).map_err(failed)?;
         }
@@ -118,59 +123,59 @@ fn pin_all(loaded: &mut Loaded, places: &[AttachScope], folder: &Path) -> Result
 }
 
 /// Longest wait for another command that changes pins: loading a law takes under a second.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Waits until no other command changes pins, notes or places, and keeps others out for as long as it is held.
-fn alone(patience: Duration) -> Result<File, Error> {
-    fs::create_dir_all(NOTES).map_err(|error| Error::io("create", NOTES, error))?;
-    lock(Path::new(NOTES), patience)
+/// Waits until no other command changes pins, notes or scopes, and keeps others out for as long as it is held.
+fn lock_pins(timeout: Duration) -> Result<File, Error> {
+    fs::create_dir_all(STATE_DIR).map_err(|error| Error::io("create", STATE_DIR, error))?;
+    lock(Path::new(STATE_DIR), timeout)
 }
 
-fn lock(folder: &Path, patience: Duration) -> Result<File, Error> {
+fn lock(folder: &Path, timeout: Duration) -> Result<File, Error> {
     const PAUSE: Duration = Duration::from_millis(20);
     let file = File::open(folder).map_err(|error| Error::io("open", folder, error))?;
-    for _ in 0..=patience.as_millis() / PAUSE.as_millis() {
+    for _ in 0..=timeout.as_millis() / PAUSE.as_millis() {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
             Err(TryLockError::Error(error)) => return Err(Error::io("lock", folder, error)),
         }
     }
-    Err(Error::Busy { folder: folder.to_owned(), seconds: patience.as_secs() })
+    Err(Error::Busy { folder: folder.to_owned(), seconds: timeout.as_secs() })
 }
 
-/// Notes a law's name in the kernel and its places, one a line. An earlier note stays until the new one is whole.
-fn write_note(note: &Path, tcp_name: &str, places: &[AttachedScope]) -> Result<(), Error> {
+/// Notes a law's name in the kernel and its scopes, one a line. An earlier file stays until the new one is whole.
+fn write_state_file(state_file: &Path, tcp_name: &str, scopes: &[AttachedScope]) -> Result<(), Error> {
     let lines: Vec<String> =
-        std::iter::once(tcp_name.to_owned()).chain(places.iter().map(AttachedScope::line)).collect();
-    let draft = note.with_extension("new");
-    let written = fs::write(&draft, lines.join("\n")).and_then(|()| fs::rename(&draft, note));
-    written.map_err(|error| Error::io("write", note, error))
+        std::iter::once(tcp_name.to_owned()).chain(scopes.iter().map(AttachedScope::line)).collect();
+    let draft = state_file.with_extension("new");
+    let written = fs::write(&draft, lines.join("\n")).and_then(|()| fs::rename(&draft, state_file));
+    written.map_err(|error| Error::io("write", state_file, error))
 }
 
-/// Undoes all steps so far when dropped, unless they are kept.
+/// Undoes all steps so far when dropped, unless they are committed.
 struct Undo {
     folder: PathBuf,
-    note: PathBuf,
+    state_file: PathBuf,
     tcp_name: String,
-    places: Vec<AttachedScope>,
-    kept: bool,
+    scopes: Vec<AttachedScope>,
+    committed: bool,
 }
 
 impl Undo {
-    fn keep(mut self) {
-        self.kept = true;
+    fn commit(mut self) {
+        self.committed = true;
     }
 }
 
 impl Drop for Undo {
     fn drop(&mut self) {
-        if !self.kept {
-            for taken in &self.places {
-                let _ = taken.give_back(&self.tcp_name);
+        if !self.committed {
+            for scope in &self.scopes {
+                let _ = scope.restore(&self.tcp_name);
             }
             let _ = remove_folder(&self.folder);
-            let _ = fs::remove_file(&self.note);
+            let _ = fs::remove_file(&self.state_file);
         }
     }
 }
@@ -180,7 +185,7 @@ impl Drop for Undo {
 /// # Errors
 /// When the BPF file system cannot be read or is not seen from here.
 pub fn pinned() -> Result<Vec<Pinned>, Error> {
-    seen_from_here()?;
+    check_mounts()?;
     rows().iter().filter(|row| root().join(row.name).exists()).map(Pinned::open).collect()
 }
 
@@ -190,32 +195,34 @@ impl Pinned {
     /// # Errors
     /// When it is not pinned, or the BPF file system is not seen from here.
     pub fn of_name(name: &str) -> Result<Self, Error> {
-        seen_from_here()?;
+        check_mounts()?;
         let row = KernelLaw::of_name(name).filter(|row| root().join(row.name).exists());
         row.map_or_else(|| Err(Error::NotLoaded { law: name.to_owned() }), Self::open)
     }
 
     fn open(row: &'static KernelLaw) -> Result<Self, Error> {
         need_root()?;
-        let note = note(row.name);
-        let (mut places, mut unread) = (Vec::new(), Vec::new());
-        let text = fs::read(&note).map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned());
-        // Without its note a law can still be shown and removed.
+        let state_file = state_file(row.name);
+        let (mut scopes, mut unreadable_lines) = (Vec::new(), Vec::new());
+        let text =
+            fs::read(&state_file).map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned());
+        // Without its state file a law can still be shown and removed.
         if text.is_empty() {
-            unread.push(format!(
-                "its note, `{}`, is missing, empty or unreadable: what used it is not known",
-                note.display()
+            unreadable_lines.push(format!(
+                "its state file, `{}`, is missing, empty or unreadable: what used it is not known",
+                state_file.display()
             ));
         }
         let mut lines = text.lines();
         let tcp_name = lines.next().unwrap_or(row.tcp_name).to_owned();
         for line in lines {
             match AttachedScope::of_line(line) {
-                Some(place) => places.push(place),
-                None => unread.push(format!("this build cannot read how it was noted: `{}`", line.replace('\t', " "))),
+                Some(scope) => scopes.push(scope),
+                None => unreadable_lines
+                    .push(format!("this build cannot read how it was noted: `{}`", line.replace('\t', " "))),
             }
         }
-        Ok(Self { row, tcp_name, places, unread, folder: root().join(row.name) })
+        Ok(Self { row, tcp_name, scopes, unreadable_lines, folder: root().join(row.name) })
     }
 
     /// Returns the configuration of its flows.
@@ -271,54 +278,53 @@ impl Pinned {
         refused(&map.map_err(|error| Error::Failed { action: COUNT, reason: error.to_string() })?)
     }
 
-    /// Restores every place and unloads the law. A law that was attached over this one at a place now has this law's
-    /// predecessor as its own. Sockets that run the law keep it until they close. Returns messages about places that could
+    /// Restores every scope and unloads the law. A law that was attached over this one at a scope now has this law's
+    /// predecessor as its own. Sockets that run the law keep it until they close. Returns messages about scopes that could
     /// not be restored.
     ///
     /// # Errors
     /// If it is no longer pinned, pins cannot be removed or notes cannot be written.
     pub fn remove(self) -> Result<Vec<String>, Error> {
-        let _alone = alone(PATIENCE)?;
+        let _lock = lock_pins(LOCK_TIMEOUT)?;
         // Read again now, because another command may have changed it first.
         let law = Self::of_name(self.row.name)?;
-        let mut complaints: Vec<String> =
-            law.places.iter().filter_map(|taken| taken.give_back(&law.tcp_name)).collect();
+        let mut failures: Vec<String> = law.scopes.iter().filter_map(|scope| scope.restore(&law.tcp_name)).collect();
         for mut other in pinned()?.into_iter().filter(|other| other.row != law.row) {
             let inherited =
-                other.places.iter_mut().filter_map(|place| place.inherit(&law.tcp_name, &law.places).then_some(()));
+                other.scopes.iter_mut().filter_map(|scope| scope.inherit(&law.tcp_name, &law.scopes).then_some(()));
             if inherited.count() > 0 {
-                write_note(&note(other.row.name), &other.tcp_name, &other.places)?;
+                write_state_file(&state_file(other.row.name), &other.tcp_name, &other.scopes)?;
             }
         }
-        complaints.extend(law.unread);
+        failures.extend(law.unreadable_lines);
         remove_folder(&law.folder)?;
-        complaints.extend(wait_until_gone(&law.tcp_name));
-        let note = note(law.row.name);
-        match fs::remove_file(&note) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", note, error)),
-            _ => Ok(complaints),
+        failures.extend(wait_until_unregistered(&law.tcp_name));
+        let state_file = state_file(law.row.name);
+        match fs::remove_file(&state_file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", state_file, error)),
+            _ => Ok(failures),
         }
     }
 }
 
 /// Waits until the kernel, which frees unpinned objects late, has no congestion control of that name, because the next
-/// `load` may need the name. Returns a complaint at the deadline.
-fn wait_until_gone(tcp_name: &str) -> Option<String> {
-    const DEADLINE: Duration = Duration::from_secs(10);
+/// `load` may need the name. Returns a message at the deadline.
+fn wait_until_unregistered(tcp_name: &str) -> Option<String> {
+    const TIMEOUT: Duration = Duration::from_secs(10);
     const PAUSE: Duration = Duration::from_millis(5);
-    for _ in 0..DEADLINE.as_millis() / PAUSE.as_millis() {
+    for _ in 0..TIMEOUT.as_millis() / PAUSE.as_millis() {
         match registered() {
             Ok(names) if names.iter().any(|name| name == tcp_name) => std::thread::sleep(PAUSE),
             Ok(_) => return None,
             Err(error) => return Some(error.to_string()),
         }
     }
-    let seconds = DEADLINE.as_secs();
+    let seconds = TIMEOUT.as_secs();
     Some(format!("the kernel still has `{tcp_name}` after {seconds} s: another process holds it"))
 }
 
-fn note(law: &str) -> PathBuf {
-    Path::new(NOTES).join(law)
+fn state_file(law: &str) -> PathBuf {
+    Path::new(STATE_DIR).join(law)
 }
 
 /// Unpins all that a law's directory holds, and removes it, and the one above when it is empty.
@@ -344,7 +350,7 @@ fn is_mounted() -> bool {
 
 /// Returns an error if the machine may have pins that are not visible from here: for example under `ip netns exec`, which
 /// runs its command with separate mounts without the BPF file system. Pins made in there would end with the command.
-fn seen_from_here() -> Result<(), Error> {
+fn check_mounts() -> Result<(), Error> {
     let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
     let parent = |process: &String| {
         let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
@@ -359,7 +365,7 @@ fn seen_from_here() -> Result<(), Error> {
 
 /// Mounts the BPF file system where it is not. Returns whether it had to.
 fn mount() -> Result<bool, Error> {
-    seen_from_here()?;
+    check_mounts()?;
     if is_mounted() {
         return Ok(false);
     }
@@ -379,15 +385,15 @@ mod tests {
 
     /// A command that hangs while it holds the lock is named, not waited for without end.
     #[test]
-    fn the_wait_for_another_command_has_an_end() {
+    fn waiting_for_the_lock_times_out() {
         let folder = std::env::temp_dir().join(format!("narrows-pins-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let held = lock(&folder, Duration::ZERO).unwrap();
-        let patience = Duration::from_millis(40);
-        let message = lock(&folder, patience).unwrap_err().to_string();
+        let timeout = Duration::from_millis(40);
+        let message = lock(&folder, timeout).unwrap_err().to_string();
         assert!(message.contains("another command") && message.contains(&folder.display().to_string()), "{message}");
         drop(held);
-        assert!(lock(&folder, patience).is_ok());
+        assert!(lock(&folder, timeout).is_ok());
         fs::remove_dir(&folder).unwrap();
     }
 }

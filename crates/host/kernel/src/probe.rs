@@ -35,8 +35,8 @@ impl KernelProbe {
 
     fn run() -> Self {
         let Some(row) = KernelLaw::of_name("fixed").or(rows().first()) else {
-            let none = || Err("this build has no law".to_owned());
-            return Self { law: none(), cgroup: none(), trial: none(), sockets: none() };
+            let no_law = || Err("this build has no law".to_owned());
+            return Self { law: no_law(), cgroup: no_law(), trial: no_law(), sockets: no_law() };
         };
         let loaded = match load(row, 'l', Programs::Law) {
             Ok(loaded) => loaded,
@@ -54,7 +54,7 @@ impl KernelProbe {
             law: Ok(()),
             cgroup: attempt(load(row, 'c', Programs::LawAndCgroup)),
             trial: attempt(KernelTrial::new(row, &Settings::default())),
-            sockets: attempt(loaded.watch().and_then(|watch| watch.sockets(&mut Machine::default()))),
+            sockets: attempt(loaded.watcher().and_then(|watcher| watcher.sockets(&mut Machine::default()))),
         }
     }
 }

@@ -40,15 +40,15 @@ impl Settings {
             catalog::check(row.kind.info(), name, *value).map_err(|error| Error::Setting(error.to_string()))?;
         }
         catalog::check_pairs(row.kind, self.values()).map_err(|error| Error::Setting(error.to_string()))?;
-        let mut which = 0;
+        let mut given = 0;
         for (name, _) in &self.params {
-            which |= row.kind.info().params.iter().position(|param| param.name == name).map_or(0, |place| 1 << place);
+            given |= row.kind.info().params.iter().position(|param| param.name == name).map_or(0, |bit| 1 << bit);
         }
         Ok(Config {
             line_rate: self.line_rate,
             base_rtt: self.base_rtt.unwrap_or(Span::ZERO),
             intra_rtt: self.intra_rtt,
-            which,
+            given,
             params: self.words(row.kind),
             build: BUILD,
         })
@@ -74,7 +74,7 @@ impl Config {
         words[0] = self.line_rate.bps();
         words[1] = self.base_rtt.ps() as u64;
         words[2] = self.intra_rtt.ps() as u64;
-        words[3] = self.which;
+        words[3] = self.given;
         words[4..4 + catalog::MAX_PARAMS].copy_from_slice(&self.params);
         words[4 + catalog::MAX_PARAMS] = self.build;
         words
@@ -88,7 +88,7 @@ impl Config {
             line_rate: Rate::from_bps(words[0]),
             base_rtt: Span::from_ps(words[1] as i64),
             intra_rtt: Span::from_ps(words[2] as i64),
-            which: words[3],
+            given: words[3],
             params,
             build: words[4 + catalog::MAX_PARAMS],
         }
@@ -104,13 +104,13 @@ mod tests {
     use units::{Bytes, Frac};
 
     #[test]
-    fn a_config_survives_the_map() {
+    fn config_round_trips() {
         for row in rows() {
             let param = &row.kind.info().params[0];
             let settings = Settings { params: vec![(param.name.into(), param.highest)], ..Settings::default() };
             let config = settings.config(row).unwrap();
             assert_eq!(Config::of_words(&config.words()), config);
-            assert_eq!(config.which, 1);
+            assert_eq!(config.given, 1);
         }
     }
 
@@ -128,7 +128,7 @@ mod tests {
 
     /// A flow on a path learnt from its handshake is the law that the simulator would make for that path.
     #[test]
-    fn a_flow_begins_as_in_the_simulator() {
+    fn flow_begins_as_in_the_simulator() {
         let row = KernelLaw::of_name("gemini").unwrap();
         let beta = ParamValue::Fraction(Frac::millionths(100_000));
         let settings = Settings { params: vec![("beta".into(), beta)], ..Settings::default() };
@@ -145,6 +145,6 @@ mod tests {
             panic!("another law")
         };
         assert_eq!(flow.law, law);
-        assert_eq!(flow.verdict().window_packets, law.send_limits().window.get() / 1448);
+        assert_eq!(flow.socket_settings().window_packets, law.send_limits().window.get() / 1448);
     }
 }

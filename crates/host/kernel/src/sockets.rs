@@ -52,28 +52,28 @@ pub struct LawState {
     /// Timeouts.
     pub timeouts: u64,
     /// Current limits: packets, and bytes per second (`u64::MAX` is not paced).
-    pub verdict: SocketSettings,
+    pub settings: SocketSettings,
     /// Counts of its actions.
     pub actions: LawActions,
     /// Its own state by name.
     pub trace: Vec<(&'static str, i64)>,
 }
 
-/// `struct narrows_slot` of the shell.
+/// `struct narrows_slot` of the C adapter.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct KernelSlot {
     report: SocketReport,
-    verdict: SocketSettings,
+    settings: SocketSettings,
     flow: [u64; FLOW_WORDS],
 }
 
-/// `struct storage` of the shell: the value of the map `flows`.
+/// `struct storage` of the C adapter: the value of the map `flows`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct FlowStorage {
     slot: KernelSlot,
-    began: u32,
+    has_begun: u32,
     prior_rcv_nxt: u32,
     congestion_seen: u32,
     unused: u32,
@@ -91,7 +91,7 @@ impl FlowStorage {
 /// Action of [`refused`], for errors.
 pub(crate) const COUNT: &str = "count the sockets without the law";
 
-/// Reads the shell's count of sockets that run without the law.
+/// Reads the C adapter's count of sockets that run without the law.
 pub(crate) fn refused(map: &impl MapCore) -> Result<u64, Error> {
     let failed = |reason: String| Error::Failed { action: COUNT, reason };
     let bytes = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| failed(error.to_string()))?;
@@ -108,7 +108,7 @@ pub struct LawSockets {
     pub unlisted: Vec<String>,
 }
 
-/// Reader of a law's sockets. It may move to another thread, and reads for as long as it is kept.
+/// Reader of a law's sockets. It may move to another thread.
 #[derive(Debug)]
 pub struct SocketWatcher {
     row: &'static KernelLaw,
@@ -146,7 +146,7 @@ impl SocketWatcher {
     /// law, or the law has not begun.
     pub fn law_state(&self, socket: &inet_diag::DiagSocket) -> Option<LawState> {
         let storage = FlowStorage::of(socket.storage(self.map_id)?)?;
-        (storage.began != 0).then(|| law_state(self.row, &storage.slot))
+        (storage.has_begun != 0).then(|| law_state(self.row, &storage.slot))
     }
 
     fn socket(&self, socket: &inet_diag::DiagSocket) -> LawSocket {
@@ -201,7 +201,7 @@ fn of_flow<L: Configured>(flow: &KernelFlow<L>, slot: &KernelSlot) -> LawState {
         marked: flow.marked,
         acks: flow.acks,
         timeouts: flow.timeouts,
-        verdict: slot.verdict,
+        settings: slot.settings,
         actions: flow.law.actions(),
         trace,
     }
@@ -231,19 +231,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn storage_has_the_shell_s_layout() {
-        // FLOW_WORDS, Report and Verdict are the shell's; four numbers of 32 bits follow.
+    fn storage_has_the_adapters_layout() {
+        // FLOW_WORDS, SocketReport and SocketSettings are the C adapter's; four numbers of 32 bits follow.
         assert_eq!(size_of::<FlowStorage>(), 18 * 8 + 2 * 8 + FLOW_WORDS * 8 + 4 * 4);
         let mut bytes = vec![0; size_of::<FlowStorage>()];
-        let began = std::mem::offset_of!(FlowStorage, began);
-        bytes[began..began + 4].copy_from_slice(&1u32.to_ne_bytes());
-        assert_eq!(FlowStorage::of(&bytes).map(|storage| storage.began), Some(1));
+        let has_begun = std::mem::offset_of!(FlowStorage, has_begun);
+        bytes[has_begun..has_begun + 4].copy_from_slice(&1u32.to_ne_bytes());
+        assert_eq!(FlowStorage::of(&bytes).map(|storage| storage.has_begun), Some(1));
         assert!(FlowStorage::of(&bytes[1..]).is_none());
         assert!(FlowStorage::of(&[]).is_none());
     }
 
     #[test]
-    fn states_are_named_as_the_kernel_numbers_them() {
+    fn state_names_follow_kernel_numbers() {
         assert_eq!([1, 6, 10, 200].map(state_name), ["established", "time-wait", "listening", "unknown"]);
     }
 }

@@ -1,7 +1,7 @@
 //! The kernel's TCP as a host of a law: the inputs are fields of a socket in the kernel's own units, the outputs a window
 //! in packets and a pacing rate.
 //!
-//! This file is compiled twice: for the kernel's BPF machine, where a thin C shell fills [`SocketReport`] from the socket
+//! This file is compiled twice: for the kernel's BPF machine, where a thin C adapter fills [`SocketReport`] from the socket
 //! and applies [`SocketSettings`], and natively, where tests hold the two against each other. It must need nothing that
 //! BPF lacks: no allocation, no panic, no product of 128 bits.
 //!
@@ -16,12 +16,12 @@ use laws::catalog::{MAX_PARAMS, Parameters};
 use laws::{Ack, Configured, Cookie, Loss, LossCause, Notification, PathInfo, SendLimits, marked_share};
 use units::{Bytes, Rate, Span, Time};
 
-/// Maximum words of a law's [`KernelFlow`] in socket storage.
+/// Maximum number of words of a law's [`KernelFlow`] in socket storage.
 pub const FLOW_WORDS: usize = 64;
 /// The smallest window, in packets.
-pub const FEWEST_PACKETS: u64 = 2;
+pub const MIN_WINDOW_PACKETS: u64 = 2;
 
-/// Socket state that the shell reads. Times are the kernel's monotonic clock.
+/// Socket state that the C adapter reads. Times are the kernel's monotonic clock.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub struct SocketReport {
@@ -55,7 +55,7 @@ pub struct SocketReport {
     /// The window until now (`snd_cwnd`).
     pub window: u64,
     /// The most packets that were out at once in the last round trip (`max_packets_out`).
-    pub most_out: u64,
+    pub max_packets_out: u64,
     /// Not 0 if the sender had less to send than permitted (`rs->is_app_limited`).
     pub app_limited: u64,
     /// Not 0 if the loss is a timeout.
@@ -64,7 +64,7 @@ pub struct SocketReport {
     pub in_recovery: u64,
 }
 
-/// Values that the shell applies to a socket.
+/// Values that the C adapter applies to a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub struct SocketSettings {
@@ -85,8 +85,8 @@ pub struct Config {
     /// The base round trip inside a datacenter.
     pub intra_rtt: Span,
     /// Set of parameters that are given, by their indices in the law's table.
-    pub which: u64,
-    /// Their values, by the same places.
+    pub given: u64,
+    /// Their values, by the same indices.
     pub params: [u64; MAX_PARAMS],
     /// Build number: the loader refuses to read flows of another build. The kernel's side ignores it.
     pub build: u64,
@@ -123,18 +123,18 @@ pub struct KernelFlow<L> {
 
 const fn span_us(us: u64) -> Span {
     // 2^43 us are 101 days; a longer time is a clock error.
-    let most = 1 << 43;
-    Span::from_ps((if us < most { us } else { most } * 1_000_000) as i64)
+    let max_us = 1 << 43;
+    Span::from_ps((if us < max_us { us } else { max_us } * 1_000_000) as i64)
 }
 
 impl<L: Configured> KernelFlow<L> {
     /// Begins in place: on BPF a whole flow does not fit the stack.
     ///
     /// # Safety
-    /// `place` is writable for the size of a flow.
+    /// `target` is writable for the size of a flow.
     #[inline(always)]
     #[allow(unsafe_code, reason = "the flow lies in socket storage")]
-    pub unsafe fn begin(place: *mut Self, config: &Config, report: &SocketReport) {
+    pub unsafe fn begin(target: *mut Self, config: &Config, report: &SocketReport) {
         let given = !config.base_rtt.is_zero();
         let base_rtt = if given { config.base_rtt } else { handshake_rtt(report) };
         let path = PathInfo {
@@ -143,22 +143,22 @@ impl<L: Configured> KernelFlow<L> {
             line_rate: config.line_rate,
             mss: Bytes::new(report.mss),
         };
-        let params = L::Params::for_path(&path).overridden(&config.params, config.which);
+        let params = L::Params::for_path(&path).overridden(&config.params, config.given);
         // SAFETY: the caller's.
         unsafe {
-            (&raw mut (*place).law).write(L::configured(&path, params));
-            (&raw mut (*place).start_us).write(report.now_us);
-            (&raw mut (*place).delivered).write(Bytes::ZERO);
-            (&raw mut (*place).marked).write(Bytes::ZERO);
-            (&raw mut (*place).base_rtt).write(base_rtt);
-            (&raw mut (*place).episode_us).write(0);
-            (&raw mut (*place).acks).write(0);
-            (&raw mut (*place).episodes).write(0);
-            (&raw mut (*place).timeouts).write(0);
-            (&raw mut (*place).mss).write(report.mss);
-            (&raw mut (*place).last_delivered).write(report.delivered as u32);
-            (&raw mut (*place).last_delivered_ce).write(report.delivered_ce as u32);
-            (&raw mut (*place).base_rtt_is_given).write(u64::from(given));
+            (&raw mut (*target).law).write(L::configured(&path, params));
+            (&raw mut (*target).start_us).write(report.now_us);
+            (&raw mut (*target).delivered).write(Bytes::ZERO);
+            (&raw mut (*target).marked).write(Bytes::ZERO);
+            (&raw mut (*target).base_rtt).write(base_rtt);
+            (&raw mut (*target).episode_us).write(0);
+            (&raw mut (*target).acks).write(0);
+            (&raw mut (*target).episodes).write(0);
+            (&raw mut (*target).timeouts).write(0);
+            (&raw mut (*target).mss).write(report.mss);
+            (&raw mut (*target).last_delivered).write(report.delivered as u32);
+            (&raw mut (*target).last_delivered_ce).write(report.delivered_ce as u32);
+            (&raw mut (*target).base_rtt_is_given).write(u64::from(given));
         }
     }
 
@@ -167,7 +167,7 @@ impl<L: Configured> KernelFlow<L> {
     #[allow(unsafe_code, reason = "as the kernel's side begins")]
     pub fn new(config: &Config, report: &SocketReport) -> Self {
         let mut flow = core::mem::MaybeUninit::uninit();
-        // SAFETY: the place is as large as a flow, and `begin` writes all fields of it.
+        // SAFETY: the memory is as large as a flow, and `begin` writes all fields of it.
         unsafe {
             Self::begin(flow.as_mut_ptr(), config, report);
             flow.assume_init()
@@ -231,7 +231,7 @@ impl<L: Configured> KernelFlow<L> {
             send_elapsed: span_us(report.send_interval_us),
             // If less than half of the window is used, the window is not the limit: the application is, or the receiver's
             // window, or the send buffer.
-            app_limited: report.app_limited != 0 || report.window >> 1 >= report.most_out,
+            app_limited: report.app_limited != 0 || report.window >> 1 >= report.max_packets_out,
             sample_limited: report.app_limited != 0,
             cookie: Cookie::NONE,
             hops: &[],
@@ -260,20 +260,20 @@ impl<L: Configured> KernelFlow<L> {
 
     /// Returns the current values for the socket.
     #[inline(always)]
-    pub fn verdict(&self) -> SocketSettings {
-        verdict(&self.law.send_limits(), self.mss)
+    pub fn socket_settings(&self) -> SocketSettings {
+        socket_settings(&self.law.send_limits(), self.mss)
     }
 }
 
 /// A permit in the kernel's units.
 #[inline(always)]
-pub fn verdict(send_limits: &SendLimits, mss: u64) -> SocketSettings {
+pub fn socket_settings(send_limits: &SendLimits, mss: u64) -> SocketSettings {
     let packets = send_limits.window.get().checked_div(mss).unwrap_or(0);
-    let most = u64::from(u32::MAX >> 1);
-    let window_packets = if packets < FEWEST_PACKETS {
-        FEWEST_PACKETS
-    } else if packets > most {
-        most
+    let max_packets = u64::from(u32::MAX >> 1);
+    let window_packets = if packets < MIN_WINDOW_PACKETS {
+        MIN_WINDOW_PACKETS
+    } else if packets > max_packets {
+        max_packets
     } else {
         packets
     };

@@ -35,13 +35,13 @@ pub enum TrialCall {
 pub struct KernelTrial {
     object: Object,
     config: Config,
-    /// Slot and call, as the shell lays them out.
+    /// Slot and call, as the C adapter lays them out.
     bytes: Vec<u8>,
 }
 
-const REPORT: usize = size_of::<SocketReport>();
-const VERDICT: usize = size_of::<SocketSettings>();
-const SLOT: usize = REPORT + VERDICT + FLOW_WORDS * 8;
+const REPORT_BYTES: usize = size_of::<SocketReport>();
+const SETTINGS_BYTES: usize = size_of::<SocketSettings>();
+const SLOT_BYTES: usize = REPORT_BYTES + SETTINGS_BYTES + FLOW_WORDS * 8;
 const CALL_WORDS: usize = 16;
 
 impl KernelTrial {
@@ -52,7 +52,7 @@ impl KernelTrial {
     pub fn new(row: &'static KernelLaw, settings: &Settings) -> Result<Self, Error> {
         let config = settings.config(row)?;
         let object = object::load(row, row.tcp_name, &config, Programs::LawAndTrial)?;
-        Ok(Self { object, config, bytes: vec![0; SLOT + CALL_WORDS * 8] })
+        Ok(Self { object, config, bytes: vec![0; SLOT_BYTES + CALL_WORDS * 8] })
     }
 
     /// Returns the law's configuration.
@@ -69,9 +69,9 @@ impl KernelTrial {
             TrialCall::Begin(report) => self.put(0, report, 0),
             TrialCall::Acked(report) => self.put(0, report, 1),
             TrialCall::Lost(report) => self.put(0, report, 2),
-            TrialCall::LawAck(ack) => self.put(SLOT, ack, 3),
-            TrialCall::LawLoss(loss) => self.put(SLOT, loss, 4),
-            TrialCall::LawBaseRtt(span) => self.put(SLOT, span, 5),
+            TrialCall::LawAck(ack) => self.put(SLOT_BYTES, ack, 3),
+            TrialCall::LawLoss(loss) => self.put(SLOT_BYTES, loss, 4),
+            TrialCall::LawBaseRtt(span) => self.put(SLOT_BYTES, span, 5),
         };
         let failed = |reason: String| Error::Failed { action: "run the law in the kernel", reason };
         let map = self.object.maps().find(|map| map.name() == "trials");
@@ -84,35 +84,36 @@ impl KernelTrial {
         let input = ProgramInput { context_in: Some(&mut context), ..ProgramInput::default() };
         let output = program.test_run(input).map_err(|error| failed(error.to_string()))?;
         if output.return_value != 0 {
-            return Err(failed(format!("it answered {}", output.return_value)));
+            return Err(failed(format!("it returned {}", output.return_value)));
         }
         let read = map.lookup(&key, MapFlags::ANY).map_err(|error| failed(error.to_string()))?;
-        self.bytes = read.filter(|bytes| bytes.len() == self.bytes.len()).ok_or_else(|| failed("no answer".into()))?;
+        self.bytes = read.filter(|bytes| bytes.len() == self.bytes.len()).ok_or_else(|| failed("no result".into()))?;
         Ok(())
     }
 
-    /// Puts a value where the shell expects it and passes `kind` on.
+    /// Puts a value where the C adapter expects it and passes `kind` on.
     fn put<T: Copy>(&mut self, at: usize, value: &T, kind: u64) -> u64 {
-        const { assert!(size_of::<T>() <= CALL_WORDS * 8 || size_of::<T>() == REPORT) };
-        let place = &mut self.bytes[at..at + size_of::<T>()];
+        const { assert!(size_of::<T>() <= CALL_WORDS * 8 || size_of::<T>() == REPORT_BYTES) };
+        let target = &mut self.bytes[at..at + size_of::<T>()];
         // SAFETY: the slice is as long as the value. Padding bytes are copied, never read.
-        unsafe { std::ptr::copy_nonoverlapping((&raw const *value).cast::<u8>(), place.as_mut_ptr(), place.len()) };
+        unsafe { std::ptr::copy_nonoverlapping((&raw const *value).cast::<u8>(), target.as_mut_ptr(), target.len()) };
         kind
     }
 
     /// The flow as the kernel holds it.
     pub fn flow<L: Configured>(&self) -> KernelFlow<L> {
         let mut words = [0; FLOW_WORDS];
-        for (word, bytes) in words.iter_mut().zip(self.bytes[REPORT + VERDICT..SLOT].chunks_exact(8)) {
+        for (word, bytes) in words.iter_mut().zip(self.bytes[REPORT_BYTES + SETTINGS_BYTES..SLOT_BYTES].chunks_exact(8))
+        {
             *word = bytes.try_into().map_or(0, u64::from_ne_bytes);
         }
         flow(&words)
     }
 
     /// Returns the values that the kernel would apply to a socket.
-    pub fn verdict(&self) -> SocketSettings {
+    pub fn socket_settings(&self) -> SocketSettings {
         let word = |at: usize| self.bytes[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
-        SocketSettings { window_packets: word(REPORT), pacing_bytes_per_s: word(REPORT + 8) }
+        SocketSettings { window_packets: word(REPORT_BYTES), pacing_bytes_per_s: word(REPORT_BYTES + 8) }
     }
 }
 

@@ -23,20 +23,20 @@ use testing::skipped;
 use units::{Frac, Span};
 
 /// Names of congestion controls are global to the machine, and leftovers are counted: one test at a time.
-static TURN: Mutex<()> = Mutex::new(());
+static EXCLUSIVE: Mutex<()> = Mutex::new(());
 
 /// Deadline of every wait of these tests: a hundred times the longest on an idle machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Waits for this test's turn. None, after reporting the skip, if the kernel refuses a program that the test needs.
-fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+fn exclusive(test: &str) -> Option<MutexGuard<'static, ()>> {
+    let guard = EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner);
     let needs = kernel::doctor::may_load().and_then(|()| {
         let iproute = Command::new("ip").arg("-V").output();
         iproute.map(drop).map_err(|error| format!("`ip` of iproute2: {error}"))
     });
     match needs {
-        Ok(()) => Some(turn),
+        Ok(()) => Some(guard),
         Err(reason) => {
             skipped(test, &reason);
             None
@@ -45,10 +45,10 @@ fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
 }
 
 /// The same for a test that lists sockets.
-fn turn_with_sockets(test: &str) -> Option<MutexGuard<'static, ()>> {
-    let turn = turn(test)?;
+fn exclusive_with_sockets(test: &str) -> Option<MutexGuard<'static, ()>> {
+    let guard = exclusive(test)?;
     match &KernelProbe::get().sockets {
-        Ok(()) => Some(turn),
+        Ok(()) => Some(guard),
         Err(reason) => {
             skipped(test, reason);
             None
@@ -57,8 +57,8 @@ fn turn_with_sockets(test: &str) -> Option<MutexGuard<'static, ()>> {
 }
 
 /// A name that no other process has.
-fn unique(what: &str) -> String {
-    format!("nw{what}{}", std::process::id())
+fn unique(label: &str) -> String {
+    format!("nw{label}{}", std::process::id())
 }
 
 fn load(law: &str) -> Loaded {
@@ -77,7 +77,7 @@ fn programs() -> BTreeSet<u32> {
 }
 
 /// Loads a law and returns it with its programs: numbers are not used again.
-fn load_and_note(law: &str) -> (Loaded, BTreeSet<u32>) {
+fn load_with_programs(law: &str) -> (Loaded, BTreeSet<u32>) {
     let before = programs();
     let law = load(law);
     let own = &programs() - &before;
@@ -86,23 +86,23 @@ fn load_and_note(law: &str) -> (Loaded, BTreeSet<u32>) {
 }
 
 /// Waits until something holds; the kernel frees sockets and programs late.
-fn eventually(what: &str, holds: impl Fn() -> bool) {
+fn eventually(condition: &str, holds: impl Fn() -> bool) {
     let pause = Duration::from_millis(20);
-    for _ in 0..PATIENCE.as_millis() / pause.as_millis() {
+    for _ in 0..TIMEOUT.as_millis() / pause.as_millis() {
         if holds() {
             return;
         }
         thread::sleep(pause);
     }
-    panic!("not after {PATIENCE:?}: {what}");
+    panic!("not after {TIMEOUT:?}: {condition}");
 }
 
 /// A network namespace with loopback.
 struct Netns(String);
 
 impl Netns {
-    fn new(what: &str) -> Self {
-        let name = unique(what);
+    fn new(label: &str) -> Self {
+        let name = unique(label);
         ip(&["netns", "add", &name]);
         ip(&["-n", &name, "link", "set", "lo", "up"]);
         Self(name)
@@ -117,7 +117,7 @@ impl Drop for Netns {
 
 /// Runs `ip`, which `timeout` ends with 124 at the deadline, and returns its output.
 fn ip(arguments: &[&str]) -> String {
-    let deadline = PATIENCE.as_secs().to_string();
+    let deadline = TIMEOUT.as_secs().to_string();
     let output = Command::new("timeout").args([&deadline, "ip"]).args(arguments).output().expect("coreutils");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "ip {arguments:?}: {}, {error}", output.status);
@@ -147,8 +147,8 @@ fn listen(netns: &Netns, law: &str) -> TcpListener {
 fn connected(netns: &Netns, law: &str) -> (TcpStream, TcpStream) {
     let listener = listen(netns, law);
     let address = listener.local_addr().expect("bound");
-    let to = inside(netns, || TcpStream::connect_timeout(&address, PATIENCE)).expect("a connection");
-    (patient(to), accepted(&listener))
+    let to = inside(netns, || TcpStream::connect_timeout(&address, TIMEOUT)).expect("a connection");
+    (with_timeouts(to), accepted(&listener))
 }
 
 /// Accepts a connection before the deadline.
@@ -161,13 +161,13 @@ fn accepted(listener: &TcpListener) -> TcpStream {
     });
     let connection = connection.into_inner().expect("accepted").0;
     connection.set_nonblocking(false).expect("a socket of this process");
-    patient(connection)
+    with_timeouts(connection)
 }
 
 /// Sets a deadline for every read and write of a connection, at which it fails.
-fn patient(connection: TcpStream) -> TcpStream {
-    connection.set_read_timeout(Some(PATIENCE)).expect("over zero");
-    connection.set_write_timeout(Some(PATIENCE)).expect("over zero");
+fn with_timeouts(connection: TcpStream) -> TcpStream {
+    connection.set_read_timeout(Some(TIMEOUT)).expect("over zero");
+    connection.set_write_timeout(Some(TIMEOUT)).expect("over zero");
     connection
 }
 
@@ -188,7 +188,7 @@ fn connect_with(netns: &Netns, listener: &TcpListener, prepare: impl FnOnce(&Tcp
             unsafe { TcpStream::from_raw_fd(libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0)) };
         prepare(&socket);
         // The deadline of writes is that of the handshake, too.
-        let socket = patient(socket);
+        let socket = with_timeouts(socket);
         let at = libc::sockaddr_in {
             sin_family: libc::AF_INET as u16,
             sin_port: port.to_be(),
@@ -209,7 +209,7 @@ fn option_of(law: &Loaded) -> [u8; 15] {
 }
 
 /// Sends `length` bytes and waits until they have arrived.
-fn carry(to: &mut TcpStream, from: &mut TcpStream, length: usize) {
+fn transfer(to: &mut TcpStream, from: &mut TcpStream, length: usize) {
     thread::scope(|scope| {
         scope.spawn(|| from.read_exact(&mut vec![0; length]).expect("the bytes"));
         to.write_all(&vec![0; length]).expect("the flow goes on");
@@ -226,10 +226,10 @@ impl Transfer {
     fn start(netns: &Netns, law: &str) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (mut to, mut from) = connected(netns, law);
-        let told = Arc::clone(&stop);
+        let stopped = Arc::clone(&stop);
         let sender = thread::spawn(move || {
             let bytes = vec![0; 1 << 16];
-            while !told.load(Ordering::Relaxed) {
+            while !stopped.load(Ordering::Relaxed) {
                 to.write_all(&bytes).expect("the flow goes on");
                 thread::sleep(Duration::from_millis(1));
             }
@@ -264,12 +264,12 @@ fn senders(law: &Loaded) -> Vec<kernel::LawSocket> {
 }
 
 #[test]
-fn a_law_is_taken_out_under_its_flows() {
-    let Some(_turn) = turn_with_sockets("a_law_is_taken_out_under_its_flows") else { return };
+fn flows_survive_unloading_their_law() {
+    let Some(_guard) = exclusive_with_sockets("flows_survive_unloading_their_law") else { return };
     let netns = Netns::new("out");
-    let (law, own) = load_and_note("gemini");
+    let (law, own) = load_with_programs("gemini");
     let flow = Transfer::start(&netns, law.tcp_name());
-    eventually("acknowledgements are heard of", || !senders(&law).is_empty());
+    eventually("the law has received ACKs", || !senders(&law).is_empty());
     let socket = &senders(&law)[0];
     let state = socket.law.as_ref().expect("it has begun");
     assert!(socket.ecn, "both ends run the law: ECN is agreed on");
@@ -284,13 +284,13 @@ fn a_law_is_taken_out_under_its_flows() {
 }
 
 #[test]
-fn two_laws_run_at_once() {
-    let Some(_turn) = turn_with_sockets("two_laws_run_at_once") else { return };
+fn two_laws_run_concurrently() {
+    let Some(_guard) = exclusive_with_sockets("two_laws_run_concurrently") else { return };
     let netns = Netns::new("two");
     let laws = [load("unocc"), load("dctcp")];
     let flows = laws.each_ref().map(|law| Transfer::start(&netns, law.tcp_name()));
     for law in &laws {
-        eventually("acknowledgements are heard of", || !senders(law).is_empty());
+        eventually("the law has received ACKs", || !senders(law).is_empty());
         let state = senders(law)[0].law.clone().expect("it has begun");
         let own = if law.tcp_name().starts_with("nwuno") { "marked_ewma_ppm" } else { "alpha_ppm" };
         assert!(state.trace.iter().any(|(name, _)| *name == own), "{}: {state:?}", law.tcp_name());
@@ -301,8 +301,8 @@ fn two_laws_run_at_once() {
 }
 
 #[test]
-fn a_name_is_taken_once() {
-    let Some(_turn) = turn("a_name_is_taken_once") else { return };
+fn kernel_names_are_unique() {
+    let Some(_guard) = exclusive("kernel_names_are_unique") else { return };
     let law = load("dctcp");
     let load =
         |name| Loaded::load(KernelLaw::of_name("dctcp").unwrap(), &Settings::default(), Some(name), Programs::Law);
@@ -314,7 +314,7 @@ fn a_name_is_taken_once() {
 
 #[test]
 fn a_bad_parameter_leaves_nothing_behind() {
-    let Some(_turn) = turn("a_bad_parameter_leaves_nothing_behind") else { return };
+    let Some(_guard) = exclusive("a_bad_parameter_leaves_nothing_behind") else { return };
     let beta = ParamValue::Fraction(Frac::from_bits(2 << 32));
     let settings = Settings { params: vec![("beta".into(), beta)], ..Settings::default() };
     let error =
@@ -324,26 +324,26 @@ fn a_bad_parameter_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_namespace_is_deleted_under_a_law() {
-    let Some(_turn) = turn_with_sockets("a_namespace_is_deleted_under_a_law") else { return };
+fn flows_survive_deleting_their_namespace() {
+    let Some(_guard) = exclusive_with_sockets("flows_survive_deleting_their_namespace") else { return };
     let netns = Netns::new("del");
-    let (law, own) = load_and_note("dctcp");
-    let taken = AttachedScope::find(&AttachScope::Netns(netns.0.clone())).expect("the namespace is there");
-    taken.take(law.tcp_name()).expect("the namespace takes it");
+    let (law, own) = load_with_programs("dctcp");
+    let scope = AttachedScope::find(&AttachScope::Netns(netns.0.clone())).expect("the namespace is there");
+    scope.attach(law.tcp_name()).expect("the namespace takes it");
     let flow = Transfer::start(&netns, law.tcp_name());
-    eventually("acknowledgements are heard of", || !senders(&law).is_empty());
+    eventually("the law has received ACKs", || !senders(&law).is_empty());
     drop(netns);
     assert!(!senders(&law).is_empty(), "its sockets live on");
-    let complaint = taken.give_back(law.tcp_name()).expect("there is no such namespace any more");
-    assert!(complaint.contains("netns nwdel"), "{complaint}");
+    let message = scope.restore(law.tcp_name()).expect("there is no such namespace any more");
+    assert!(message.contains("netns nwdel"), "{message}");
     assert!(flow.finish() > 0);
     drop(law);
     eventually("no program stays behind", || programs().is_disjoint(&own));
 }
 
 #[test]
-fn a_place_gets_back_what_it_had() {
-    let Some(_turn) = turn("a_place_gets_back_what_it_had") else { return };
+fn previous_law_is_restored() {
+    let Some(_guard) = exclusive("previous_law_is_restored") else { return };
     let netns = Netns::new("back");
     let now = || {
         let shown = ip(&["netns", "exec", &netns.0, "cat", "/proc/sys/net/ipv4/tcp_congestion_control"]);
@@ -351,10 +351,10 @@ fn a_place_gets_back_what_it_had() {
     };
     let before = now();
     let law = load("unocc");
-    let taken = AttachedScope::find(&AttachScope::Netns(netns.0.clone())).expect("the namespace is there");
-    taken.take(law.tcp_name()).expect("the namespace takes it");
-    assert_eq!((now(), &taken.before), (law.tcp_name().to_owned(), &before));
-    assert_eq!(taken.give_back(law.tcp_name()), None);
+    let scope = AttachedScope::find(&AttachScope::Netns(netns.0.clone())).expect("the namespace is there");
+    scope.attach(law.tcp_name()).expect("the namespace takes it");
+    assert_eq!((now(), &scope.previous), (law.tcp_name().to_owned(), &before));
+    assert_eq!(scope.restore(law.tcp_name()), None);
     assert_eq!(now(), before);
     let missing = AttachedScope::find(&AttachScope::Netns("there-is-none".into())).unwrap_err();
     assert!(missing.to_string().contains("/run/netns/there-is-none"), "{missing}");
@@ -362,7 +362,7 @@ fn a_place_gets_back_what_it_had() {
 
 #[test]
 fn sockets_without_memory_for_the_law_are_counted() {
-    let Some(_turn) = turn_with_sockets("sockets_without_memory_for_the_law_are_counted") else { return };
+    let Some(_guard) = exclusive_with_sockets("sockets_without_memory_for_the_law_are_counted") else { return };
     let netns = Netns::new("mem");
     let law = load("gemini");
     drop(connected(&netns, law.tcp_name()));
@@ -377,11 +377,11 @@ fn sockets_without_memory_for_the_law_are_counted() {
     }
     let (mut to, mut from) = connected(&netns, law.tcp_name());
     assert_eq!(law.refused().expect("a count"), 2, "both ends");
-    carry(&mut to, &mut from, 1 << 20);
+    transfer(&mut to, &mut from, 1 << 20);
     assert!(listed(&law).is_empty());
     // As soon as there is memory the law begins, in the middle of the flow.
     assert!(inside(&netns, || fs::write(optmem, "131072").is_ok()));
-    carry(&mut to, &mut from, 1 << 20);
+    transfer(&mut to, &mut from, 1 << 20);
     let port = to.local_addr().expect("connected").port();
     let sockets = listed(&law);
     let sender = sockets.iter().find(|socket| socket.local.port() == port).expect("it is listed");
@@ -389,19 +389,19 @@ fn sockets_without_memory_for_the_law_are_counted() {
 }
 
 #[test]
-fn a_socket_that_chooses_another_law_is_no_longer_listed() {
-    let Some(_turn) = turn_with_sockets("a_socket_that_chooses_another_law_is_no_longer_listed") else { return };
+fn sockets_that_change_their_law_are_unlisted() {
+    let Some(_guard) = exclusive_with_sockets("sockets_that_change_their_law_are_unlisted") else { return };
     let netns = Netns::new("oth");
     let law = load("dctcp");
     let (mut to, mut from) = connected(&netns, law.tcp_name());
-    carry(&mut to, &mut from, 1 << 20);
+    transfer(&mut to, &mut from, 1 << 20);
     assert_eq!(listed(&law).len(), 2);
     set(&to, libc::IPPROTO_TCP, libc::TCP_CONGESTION, b"reno");
     assert_eq!(listed(&law).len(), 1, "the other end still runs it");
-    carry(&mut to, &mut from, 1 << 20);
+    transfer(&mut to, &mut from, 1 << 20);
     // And back: the law begins again.
     set(&to, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &option_of(&law));
-    carry(&mut to, &mut from, 1 << 20);
+    transfer(&mut to, &mut from, 1 << 20);
     let port = to.local_addr().expect("connected").port();
     let sockets = listed(&law);
     let socket = sockets.into_iter().find(|socket| socket.local.port() == port).expect("it is listed again");
@@ -410,25 +410,26 @@ fn a_socket_that_chooses_another_law_is_no_longer_listed() {
 }
 
 #[test]
-fn a_socket_s_own_limit_of_its_pace_holds() {
-    let Some(_turn) = turn("a_socket_s_own_limit_of_its_pace_holds") else { return };
+fn max_pacing_rate_is_respected() {
+    let Some(_guard) = exclusive("max_pacing_rate_is_respected") else { return };
     let netns = Netns::new("pac");
     let law = load("unocc");
     let (mut to, mut from) = connected(&netns, law.tcp_name());
     set(&to, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &1_000_000_000u64);
-    carry(&mut to, &mut from, 1 << 20);
+    transfer(&mut to, &mut from, 1 << 20);
     // Of `struct tcp_info`: up to `tcpi_pacing_rate`.
     let (mut info, mut length) = ([0u8; 112], 112);
-    let place = info.as_mut_ptr().cast();
+    let target = info.as_mut_ptr().cast();
     // SAFETY: the kernel writes at most `length` bytes to `info`, which is as long.
-    let result = unsafe { libc::getsockopt(to.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, place, &raw mut length) };
+    let result =
+        unsafe { libc::getsockopt(to.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, target, &raw mut length) };
     assert_eq!((result, length), (0, 112));
     assert_eq!(u64::from_ne_bytes(info[104..].try_into().expect("8 bytes")), 1_000_000_000);
 }
 
 #[test]
-fn a_law_waits_for_a_round_trip_where_the_handshake_has_none() {
-    let Some(_turn) = turn_with_sockets("a_law_waits_for_a_round_trip_where_the_handshake_has_none") else { return };
+fn law_begins_at_the_first_rtt_sample() {
+    let Some(_guard) = exclusive_with_sockets("law_begins_at_the_first_rtt_sample") else { return };
     let netns = Netns::new("tfo");
     let law = load("unocc");
     // TCP Fast Open without cookies: the server has a connection before it has a round trip.
@@ -444,14 +445,14 @@ fn a_law_waits_for_a_round_trip_where_the_handshake_has_none() {
     let server = |socket: &kernel::LawSocket| socket.local.port() == address.port();
     let state = || listed(&law).into_iter().find(server).expect("it is listed").law;
     assert_eq!(state(), None, "it has sent nothing yet");
-    carry(&mut from, &mut to, 1 << 20);
+    transfer(&mut from, &mut to, 1 << 20);
     let base = state().expect("it has begun").base_rtt;
     assert!(!base.is_zero() && base < Span::from_ms(1), "a loopback's round trip, not the one of none: {base}");
 }
 
 #[test]
-fn a_listener_of_another_law_refuses_ecn_whatever_its_sysctl_says() {
-    let Some(_turn) = turn_with_sockets("a_listener_of_another_law_refuses_ecn_whatever_its_sysctl_says") else {
+fn ecn_requires_the_law_at_the_listener() {
+    let Some(_guard) = exclusive_with_sockets("ecn_requires_the_law_at_the_listener") else {
         return;
     };
     let netns = Netns::new("ecn");

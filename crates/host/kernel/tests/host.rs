@@ -29,7 +29,7 @@ fn report(now_us: u64, delivered: u64, rtt_us: i64) -> SocketReport {
         delivered,
         prior_delivered: 1,
         window: 10,
-        most_out: 10,
+        max_packets_out: 10,
         ..SocketReport::default()
     }
 }
@@ -47,7 +47,7 @@ fn base_rtt_ns(law: &impl ControlLaw) -> i64 {
 
 /// The kernel measures the RTT of retransmitted packets by time stamps, which count milliseconds.
 #[test]
-fn a_round_trip_is_no_shorter_than_since_its_packet_left() {
+fn rtt_samples_are_at_least_the_time_since_departure() {
     let mut flow = flow();
     flow.acked(&report(20_000, 2, RTT_US as i64));
     flow.acked(&report(30_000, 3, 1_000));
@@ -56,10 +56,10 @@ fn a_round_trip_is_no_shorter_than_since_its_packet_left() {
 }
 
 #[test]
-fn the_least_round_trip_is_the_base() {
+fn minimum_rtt_is_the_base_rtt() {
     let mut flow = flow();
-    let sooner = SocketReport { sent_us: 20_000 - 1_500, ..report(20_000, 2, 1_500) };
-    flow.acked(&sooner);
+    let faster = SocketReport { sent_us: 20_000 - 1_500, ..report(20_000, 2, 1_500) };
+    flow.acked(&faster);
     assert_eq!(flow.base_rtt, Span::from_us(1_500));
     flow.acked(&report(30_000, 3, 2_500));
     assert_eq!(flow.base_rtt, Span::from_us(1_500));
@@ -68,19 +68,19 @@ fn the_least_round_trip_is_the_base() {
 
 /// The kernel's counts are of 32 bits.
 #[test]
-fn counts_go_round() {
+fn packet_counts_wrap() {
     let config = Settings::default().config(KernelLaw::of_name("gemini").unwrap()).unwrap();
-    let most = u64::from(u32::MAX);
-    let first = SocketReport { delivered_ce: most, ..report(10_000, most - 1, RTT_US as i64) };
+    let max = u64::from(u32::MAX);
+    let first = SocketReport { delivered_ce: max, ..report(10_000, max - 1, RTT_US as i64) };
     let mut flow = KernelFlow::<Gemini>::new(&config, &first);
-    let next = SocketReport { delivered_ce: 1, prior_delivered: most, ..report(20_000, 3, RTT_US as i64) };
+    let next = SocketReport { delivered_ce: 1, prior_delivered: max, ..report(20_000, 3, RTT_US as i64) };
     flow.acked(&next);
     assert_eq!((flow.delivered.get(), flow.marked.get()), (5 * MSS, 2 * MSS));
 }
 
 /// Path MTU discovery changes the size of packets while a flow lives.
 #[test]
-fn another_size_of_packets_is_told() {
+fn mss_changes_reach_the_law() {
     let config = Settings::default().config(KernelLaw::of_name("newreno").unwrap()).unwrap();
     let mut flow = KernelFlow::<NewReno>::new(&config, &report(10_000, 1, RTT_US as i64));
     flow.acked(&report(20_000, 2, RTT_US as i64));
@@ -92,7 +92,7 @@ fn another_size_of_packets_is_told() {
 }
 
 #[test]
-fn what_brings_nothing_new_is_not_told() {
+fn acks_without_new_data_are_ignored() {
     let mut flow = flow();
     flow.acked(&report(20_000, 1, RTT_US as i64));
     assert_eq!(flow.acks, 0);

@@ -17,14 +17,14 @@ use units::{Bytes, Frac, Rate, Span, Time};
 type CallLog = Arc<Mutex<Vec<(PathInfo, Vec<TrialCall>)>>>;
 
 /// A law that records all its calls.
-struct Noted<L> {
+struct RecordingLaw<L> {
     law: L,
     calls: Vec<TrialCall>,
     path: PathInfo,
-    notes: CallLog,
+    log: CallLog,
 }
 
-impl<L: ControlLaw> ControlLaw for Noted<L> {
+impl<L: ControlLaw> ControlLaw for RecordingLaw<L> {
     fn on_ack(&mut self, ack: &Ack) {
         self.calls.push(TrialCall::LawAck(Ack { hops: &[], ..*ack }));
         self.law.on_ack(ack);
@@ -48,10 +48,10 @@ impl<L: ControlLaw> ControlLaw for Noted<L> {
     }
 }
 
-impl<L> Drop for Noted<L> {
+impl<L> Drop for RecordingLaw<L> {
     fn drop(&mut self) {
         let calls = std::mem::take(&mut self.calls);
-        self.notes.lock().expect("no test fails with it held").push((self.path, calls));
+        self.log.lock().expect("no test fails with it held").push((self.path, calls));
     }
 }
 
@@ -68,7 +68,7 @@ fn setup() -> Setup {
         ..PortConfig::new(Rate::from_gbps(1), Span::from_us(10))
     };
     let hosts =
-        |far_ones: PortConfig| (0..8).map(move |host| if host < 4 { (near, near) } else { (far_ones, far_ones) });
+        |far_ports: PortConfig| (0..8).map(move |host| if host < 4 { (near, near) } else { (far_ports, far_ports) });
     let shape =
         Dumbbell { left: hosts(far).collect(), right: hosts(near).collect(), bottleneck, two_datacenters: false };
     let network = dumbbell(&shape).expect("a network");
@@ -86,7 +86,7 @@ fn setup() -> Setup {
     };
     let host = HostConfig { mss: 1448, header: 52, ack_size: 52, ..HostConfig::default() };
     let mut setup = Setup {
-        causes: experiment::Dependencies::default(),
+        dependencies: experiment::Dependencies::default(),
         modules: Vec::new(),
         ties: experiment::TieBreak::default(),
         network,
@@ -105,20 +105,20 @@ fn setup() -> Setup {
 
 fn traces<L: Configured + std::fmt::Debug + Send>(name: &str) {
     if let Err(reason) = &kernel::probe::KernelProbe::get().trial {
-        return testing::skipped(&format!("hears_the_same::{name}"), reason);
+        return testing::skipped(&format!("replay_equals_native::{name}"), reason);
     }
-    let notes = CallLog::default();
+    let log = CallLog::default();
     let setup = setup();
     let make = |_: &FlowSpec, path: &PathInfo| {
         let law = L::configured(path, L::Params::for_path(path));
-        Noted { law, calls: Vec::new(), path: *path, notes: Arc::clone(&notes) }
+        RecordingLaw { law, calls: Vec::new(), path: *path, log: Arc::clone(&log) }
     };
     engine::run(&setup, 1, make, &mut |_| true);
-    let notes = std::mem::take(&mut *notes.lock().expect("the run is over"));
-    assert_eq!(notes.len(), setup.flows.len());
+    let log = std::mem::take(&mut *log.lock().expect("the run is over"));
+    assert_eq!(log.len(), setup.flows.len());
     let row = KernelLaw::of_name(name).expect("a row");
     let (mut acks, mut marks, mut losses) = (0, 0, 0);
-    for (number, (path, calls)) in notes.iter().enumerate() {
+    for (number, (path, calls)) in log.iter().enumerate() {
         let flow = FlowId(number as u32);
         let settings = Settings {
             line_rate: path.line_rate,
@@ -134,7 +134,7 @@ fn traces<L: Configured + std::fmt::Debug + Send>(name: &str) {
             trial.call(call).expect("the kernel runs the law");
             call_natively(&mut native, &config, call);
             assert_eq!(trial.flow::<L>(), native, "{name}, {flow:?}, call {step}: {call:?}");
-            assert_eq!(trial.verdict(), native.verdict());
+            assert_eq!(trial.socket_settings(), native.socket_settings());
             match call {
                 TrialCall::LawAck(ack) => {
                     acks += 1;
@@ -152,7 +152,7 @@ fn traces<L: Configured + std::fmt::Debug + Send>(name: &str) {
 /// A test for each law that is built for the kernel, by the law's name.
 macro_rules! each_law {
     ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
-        mod hears_the_same {
+        mod replay_equals_native {
             $($(law!($law $module $kernel);)?)*
         }
     };

@@ -36,7 +36,7 @@ struct CaptureState {
     done: Vec<(i128, Transfer)>,
     others: usize,
     groups: usize,
-    undated: usize,
+    without_time: usize,
     old: usize,
     links: BTreeMap<i32, usize>,
 }
@@ -46,7 +46,7 @@ const OLD_PACKET: u32 = 2;
 const OLD_PACKET_SWAPPED: u32 = OLD_PACKET.swap_bytes();
 
 /// The largest accepted jump of a sequence number: the maximum TCP window.
-const JUMP: u32 = 1 << 30;
+const MAX_SEQ_JUMP: u32 = 1 << 30;
 
 /// End of a capture.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ enum CaptureEnd {
 /// # Errors
 /// If the file is neither pcap nor pcapng, or is malformed. A truncated last packet is omitted.
 pub fn read(file: &[u8]) -> Result<Transfers, Error> {
-    let mut reading = CaptureState::default();
+    let mut state = CaptureState::default();
     let mut end = CaptureEnd::Complete;
     if let Ok(capture) = PcapNGSlice::from_slice(file) {
         // Indexed by interface number, and rebuilt for each section: the link type, ticks per second and the offset in
@@ -79,43 +79,44 @@ pub fn read(file: &[u8]) -> Result<Transfers, Error> {
                     big_endian = section.big_endian();
                 }
                 Block::Unknown(block) if matches!(block.block_type, OLD_PACKET | OLD_PACKET_SWAPPED) => {
-                    reading.old += 1;
+                    state.old += 1;
                 }
                 Block::InterfaceDescription(it) => {
                     let Some(ticks) = ticks(it.if_tsresol) else {
-                        let what = format!("interface {} has an if_tsresol of {}", interfaces.len(), it.if_tsresol);
+                        let problem = format!("interface {} has an if_tsresol of {}", interfaces.len(), it.if_tsresol);
                         let expected = "expected a time of 10^-19 s or 2^-63 s at the finest";
-                        return Err(Error::bytes(ByteRange::new(0..file.len()), what, expected));
+                        return Err(Error::bytes(ByteRange::new(0..file.len()), problem, expected));
                     };
-                    // `pcap_parser` reads this one option as little-endian, whatever the section is.
+                    // `pcap_parser` reads this option as little-endian, also in a big-endian section.
                     let offset = if big_endian { it.if_tsoffset.swap_bytes() } else { it.if_tsoffset };
                     interfaces.push((it.linktype.0, ticks, offset));
                 }
                 Block::EnhancedPacket(packet) => {
                     let Some(&(link, ticks, offset)) = interfaces.get(packet.if_id as usize) else {
                         let at = ByteRange::new(0..file.len());
-                        let what = format!("a packet came by interface {}, which is not described", packet.if_id);
-                        return Err(Error::bytes(at, what, format!("expected one of {}", interfaces.len())));
+                        let problem =
+                            format!("a packet refers to interface {}, which has no description block", packet.if_id);
+                        return Err(Error::bytes(at, problem, format!("expected one of {}", interfaces.len())));
                     };
                     let time = i128::from(packet.ts_high) << 32 | i128::from(packet.ts_low);
                     let at = i128::from(offset) * 1_000_000_000 + time * 1_000_000_000 / i128::from(ticks);
                     let data = packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
-                    reading.packet(link, at, data, packet.origlen);
+                    state.packet(link, at, data, packet.origlen);
                 }
-                Block::SimplePacket(_) => reading.undated += 1,
+                Block::SimplePacket(_) => state.without_time += 1,
                 _ => {}
             }
         }
     } else if let Some(capture) = Pcap::new(file) {
-        end = capture.packets(file, &mut reading)?;
+        end = capture.packets(file, &mut state)?;
     } else {
         return Err(if file.starts_with(&GZIP) {
-            Error::bytes(ByteRange::new(0..2), "the capture is compressed", "expected what `gunzip` makes of it")
+            Error::bytes(ByteRange::new(0..2), "the capture is compressed", "expected the output of `gunzip`")
         } else {
             Error::bytes(ByteRange::new(0..0), "this is no capture", "expected pcap or pcapng")
         });
     }
-    Ok(reading.finish(end))
+    Ok(state.finish(end))
 }
 
 /// Ticks of an interface of pcapng in a second: `if_tsresol` is a power of 10, or of 2 with the highest bit set.
@@ -160,28 +161,28 @@ impl Pcap {
     }
 
     /// Reads the packets.
-    fn packets(&self, file: &[u8], reading: &mut CaptureState) -> Result<CaptureEnd, Error> {
+    fn packets(&self, file: &[u8], state: &mut CaptureState) -> Result<CaptureEnd, Error> {
         let mut at = Self::HEADER;
         while at < file.len() {
-            let word = |place: usize| {
-                let from = at + 4 * place;
+            let word = |index: usize| {
+                let from = at + 4 * index;
                 Some((self.word)(*file.get(from..)?.first_chunk()?))
             };
             let [Some(seconds), Some(fraction), Some(kept), Some(length)] = [0, 1, 2, 3].map(word) else {
                 return Ok(CaptureEnd::CutOff);
             };
             if fraction >= self.ticks {
-                let what = format!("a packet's time has {fraction} of {} parts of a second", self.ticks);
+                let problem = format!("a packet's time has {fraction} of {} parts of a second", self.ticks);
                 let expected =
                     "expected less than a second: the magic number sets the resolution of times and the byte order";
-                return Err(Error::bytes(ByteRange::new(at + 4..at + 8), what, expected));
+                return Err(Error::bytes(ByteRange::new(at + 4..at + 8), problem, expected));
             }
             let begin = at + self.header;
             let Some(data) = begin.checked_add(kept as usize).and_then(|end| file.get(begin..end)) else {
                 return Ok(CaptureEnd::CutOff);
             };
             let ns = i128::from(fraction) * i128::from(1_000_000_000 / self.ticks);
-            reading.packet(self.link, i128::from(seconds) * 1_000_000_000 + ns, data, length);
+            state.packet(self.link, i128::from(seconds) * 1_000_000_000 + ns, data, length);
             at = begin + kept as usize;
         }
         Ok(CaptureEnd::Complete)
@@ -264,15 +265,15 @@ impl CaptureState {
             flow.bytes += u64::from(payload);
             return Some(());
         };
-        let behind = number.wrapping_add(payload);
-        let new = flow.next.map_or(payload, |next| behind.wrapping_sub(next));
-        if new <= JUMP {
-            flow.bytes += u64::from(new);
-            flow.next = Some(behind);
-        } else if flow.next.is_some_and(|next| next.wrapping_sub(behind) > JUMP) {
+        let end_seq = number.wrapping_add(payload);
+        let new_bytes = flow.next.map_or(payload, |next| end_seq.wrapping_sub(next));
+        if new_bytes <= MAX_SEQ_JUMP {
+            flow.bytes += u64::from(new_bytes);
+            flow.next = Some(end_seq);
+        } else if flow.next.is_some_and(|next| next.wrapping_sub(end_seq) > MAX_SEQ_JUMP) {
             // Neither before nor shortly after the known sequence numbers: another connection on the same ports.
             flow.bytes += u64::from(payload);
-            flow.next = Some(behind);
+            flow.next = Some(end_seq);
         }
         Some(())
     }
@@ -280,14 +281,14 @@ impl CaptureState {
     fn finish(mut self, end: CaptureEnd) -> Transfers {
         self.done.extend(self.flows.iter().map(|(tuple, flow)| transfer(tuple, flow)));
         let mut left_out = Vec::new();
-        for (count, what) in [
+        for (count, noun) in [
             (self.others, "packet of neither TCP nor UDP"),
             (self.groups, "packet to a group, to all, or to its sender"),
-            (self.undated, "packet without a time"),
+            (self.without_time, "packet without a time"),
             (self.old, "packet in pcapng's obsolete packet block, which is not read"),
         ] {
             if count > 0 {
-                left_out.push(counted(count, what));
+                left_out.push(counted(count, noun));
             }
         }
         for (link, count) in self.links {
@@ -503,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_in_obsolete_blocks_are_counted() {
+    fn obsolete_packet_blocks_are_counted() {
         let mut file = pcapng(&packets());
         let body = [0u8; 20];
         for part in [2u32.to_le_bytes(), 32u32.to_le_bytes()] {

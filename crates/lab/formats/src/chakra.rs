@@ -18,7 +18,7 @@ use prost::Message;
 
 use crate::goal::{Goal, OpDependency, OpKind, Rank};
 use crate::index::index32;
-use crate::rings::{Collective, MAX, Maker, Membership};
+use crate::rings::{Collective, MAX, Membership, RankBuilder};
 use crate::{ByteRange, Error, GZIP};
 
 /// The message before the nodes.
@@ -125,14 +125,14 @@ struct TraceReader<'a> {
 /// or on which the ranks of its group disagree, a message to a rank without a file.
 pub fn read(files: &[impl AsRef<[u8]>], groups: &ProcessGroups) -> Result<(Goal, ChakraStats), (usize, Error)> {
     let all = (0..index32(files.len())).collect();
-    let mut reading = TraceReader { groups, all, collectives: BTreeMap::new(), ops: 0, found: ChakraStats::default() };
+    let mut reader = TraceReader { groups, all, collectives: BTreeMap::new(), ops: 0, found: ChakraStats::default() };
     let mut ranks = Vec::with_capacity(files.len());
     for (number, file) in files.iter().enumerate() {
-        ranks.push(reading.rank(file.as_ref(), index32(number)).map_err(|error| (number, error))?);
+        ranks.push(reader.rank(file.as_ref(), index32(number)).map_err(|error| (number, error))?);
     }
-    reading.found.empty = reading.collectives.values().filter(|said| said.bytes == 0).count();
-    reading.found.collectives = reading.collectives.len() - reading.found.empty;
-    Ok((Goal { ranks }, reading.found))
+    reader.found.empty = reader.collectives.values().filter(|record| record.bytes == 0).count();
+    reader.found.collectives = reader.collectives.len() - reader.found.empty;
+    Ok((Goal { ranks }, reader.found))
 }
 
 /// The messages of a file.
@@ -145,19 +145,15 @@ struct Messages<'a> {
 
 fn messages(file: &[u8]) -> Result<Messages<'_>, Error> {
     if file.starts_with(&GZIP) {
-        return Err(Error::bytes(
-            ByteRange::new(0..2),
-            "the trace is compressed",
-            "expected what `gunzip` makes of it",
-        ));
+        return Err(Error::bytes(ByteRange::new(0..2), "the trace is compressed", "expected the output of `gunzip`"));
     }
     let (mut messages, mut at) = (Vec::new(), 0);
     while at < file.len() {
         let mut rest = &file[at..];
         let length = prost::decode_length_delimiter(&mut rest).ok().filter(|&length| length <= rest.len());
         let Some(length) = length else {
-            let what = "this is no length of a message that is there";
-            return Err(Error::bytes(ByteRange::new(at..file.len()), what, "expected Chakra's protobuf messages"));
+            let problem = "the length of this message exceeds the file";
+            return Err(Error::bytes(ByteRange::new(at..file.len()), problem, "expected Chakra's protobuf messages"));
         };
         let begin = file.len() - rest.len();
         messages.push((&file[begin..begin + length], ByteRange::new(begin..begin + length)));
@@ -168,15 +164,15 @@ fn messages(file: &[u8]) -> Result<Messages<'_>, Error> {
     }
     let (first, at) = messages.remove(0);
     let metadata = MetadataProto::decode(first).map_err(|_| {
-        let what = "the first message is no metadata";
-        Error::bytes(at, what, format!("expected a trace of Chakra's schema {VERSION}: older ones have no metadata"))
+        let problem = "the first message is no metadata";
+        Error::bytes(at, problem, format!("expected a trace of Chakra's schema {VERSION}: older ones have no metadata"))
     })?;
     Ok(Messages { version: metadata.version, nodes: messages })
 }
 
 impl TraceReader<'_> {
     fn rank(&mut self, file: &[u8], rank: u32) -> Result<Rank, Error> {
-        let mut made = Rank::default();
+        let mut schedule = Rank::default();
         // By id: the first operations of a node, and the last one.
         let mut nodes: BTreeMap<u64, (std::ops::Range<u32>, u32)> = BTreeMap::new();
         let mut waits: Vec<(std::ops::Range<u32>, u64, u64, ByteRange)> = Vec::new();
@@ -188,8 +184,8 @@ impl TraceReader<'_> {
         for (message, at) in messages {
             let node = NodeProto::decode(message)
                 .map_err(|error| Error::bytes(at, format!("this is no node: {error}"), "expected Chakra's Node"))?;
-            let first = index32(made.ops.len());
-            let mut maker = Maker { made: &mut made, at };
+            let first = index32(schedule.ops.len());
+            let mut builder = RankBuilder { schedule: &mut schedule, at };
             // Operations up to here wait for what the node waits for.
             let (ready, last) = match node.kind {
                 5 | 6 => {
@@ -217,7 +213,7 @@ impl TraceReader<'_> {
                     } else {
                         OpKind::Recv { bytes, from: other, tag }
                     };
-                    let op = maker.op(kind);
+                    let op = builder.op(kind);
                     (op + 1, op)
                 }
                 7 => {
@@ -225,15 +221,15 @@ impl TraceReader<'_> {
                         Some(AttrValue::Text(name)) if attr.name == "pg_name" && !name.is_empty() => Some(name.clone()),
                         _ => None,
                     });
-                    self.collective(&node, rank, group, &mut count, &mut maker)?
+                    self.collective(&node, rank, group, &mut count, &mut builder)?
                 }
                 _ => {
                     self.found.without_duration += usize::from(node.kind == 4 && node.duration_micros == 0);
-                    let op = maker.op(OpKind::Calc { ns: node.duration_micros.saturating_mul(1_000) });
+                    let op = builder.op(OpKind::Calc { ns: node.duration_micros.saturating_mul(1_000) });
                     (op + 1, op)
                 }
             };
-            self.ops += made.ops.len() - first as usize;
+            self.ops += schedule.ops.len() - first as usize;
             if self.ops > MAX {
                 return Err(Error::bytes(
                     at,
@@ -250,14 +246,14 @@ impl TraceReader<'_> {
         }
         for (ops, on, id, at) in waits {
             let Some((_, last)) = nodes.get(&on) else {
-                let what = format!("node {id} waits for node {on}, which is not there");
-                return Err(Error::bytes(at, what, "expected the id of a node of this trace"));
+                let problem = format!("node {id} waits for node {on}, which is not there");
+                return Err(Error::bytes(at, problem, "expected the id of a node of this trace"));
             };
-            made.edges.extend(ops.map(|op| OpDependency { op, on: *last, begun: false }));
+            schedule.edges.extend(ops.map(|op| OpDependency { op, on: *last, begun: false }));
         }
-        made.edges.sort_unstable();
-        made.edges.dedup();
-        Ok(made)
+        schedule.edges.sort_unstable();
+        schedule.edges.dedup();
+        Ok(schedule)
     }
 
     /// Appends the operations of a collective at a rank. Returns the end of those that wait for the dependencies of the
@@ -268,10 +264,10 @@ impl TraceReader<'_> {
         rank: u32,
         group: Option<String>,
         count: &mut BTreeMap<Option<String>, u32>,
-        maker: &mut Maker<'_>,
+        builder: &mut RankBuilder<'_>,
     ) -> Result<(u32, u32), Error> {
-        let at = maker.at;
-        let wrong = |what: &str, expected: &str| Err(node.wrong(at, what, expected));
+        let at = builder.at;
+        let wrong = |problem: &str, expected: &str| Err(node.wrong(at, problem, expected));
         let members = match &group {
             None => &self.all,
             Some(name) => match self.groups.get(name) {
@@ -285,7 +281,7 @@ impl TraceReader<'_> {
             },
         };
         let n = members.len() as u64;
-        let Some(place) = members.iter().position(|&member| member == rank) else {
+        let Some(index) = members.iter().position(|&member| member == rank) else {
             return wrong("a group that its rank is not in", "expected another group");
         };
         let Some(kind) = node.number("comm_type") else {
@@ -297,13 +293,13 @@ impl TraceReader<'_> {
         let known = self.collectives.entry((group, *nth)).or_insert(CollectiveRecord { tag: next, kind, bytes });
         *nth += 1;
         if (known.kind, known.bytes) != (kind, bytes) {
-            let what = format!(
+            let problem = format!(
                 "a collective of type {kind} and {bytes} bytes, where another rank of its group has type {} and {}",
                 known.kind, known.bytes
             );
-            return wrong(&what, "expected the same on all ranks");
+            return wrong(&problem, "expected the same on all ranks");
         }
-        let what = match kind {
+        let collective = match kind {
             0 | 9 => Collective::AllReduce,
             2 => Collective::AllGather,
             5 => Collective::Broadcast,
@@ -315,14 +311,14 @@ impl TraceReader<'_> {
             }
         };
         if bytes == 0 {
-            let op = maker.op(OpKind::Calc { ns: 0 });
+            let op = builder.op(OpKind::Calc { ns: 0 });
             return Ok((op + 1, op));
         }
-        let total = if what == Collective::AllGather { bytes.checked_mul(n) } else { Some(bytes) };
+        let total = if collective == Collective::AllGather { bytes.checked_mul(n) } else { Some(bytes) };
         let Some(total) = total else {
             return wrong(&format!("an all-gather of {bytes} bytes a rank"), "expected fewer bytes");
         };
-        let ops = maker.collective(what, total, Membership { members, place }, known.tag);
+        let ops = builder.collective(collective, total, Membership { members, index }, known.tag);
         Ok((ops.first + 1, ops.last))
     }
 }
@@ -345,8 +341,8 @@ impl NodeProto {
         size.ok_or_else(|| self.wrong(at, "no `comm_size`", "expected a number of bytes, from 0 up"))
     }
 
-    fn wrong(&self, at: ByteRange, what: &str, expected: &str) -> Error {
-        Error::bytes(at, format!("node {} has {what}", self.id), expected)
+    fn wrong(&self, at: ByteRange, problem: &str, expected: &str) -> Error {
+        Error::bytes(at, format!("node {} has {problem}", self.id), expected)
     }
 }
 
@@ -463,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_are_told() {
+    fn other_schema_versions_are_noted() {
         let mut newer = file(&[]);
         newer[7] = b'5';
         let (_, found) = read(&[newer, file(&[])], &ProcessGroups::new()).unwrap();
@@ -475,10 +471,10 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_place() {
-        let said = |files: &[Vec<u8>]| read(files, &ProcessGroups::new()).unwrap_err();
+    fn errors_have_byte_ranges() {
+        let error_of = |files: &[Vec<u8>]| read(files, &ProcessGroups::new()).unwrap_err();
         let one = |nodes: &[NodeProto], start, name: &str| {
-            let (number, error) = said(&[file(nodes), file(&[])]);
+            let (number, error) = error_of(&[file(nodes), file(&[])]);
             assert_eq!((number, error.byte_range().start), (0, start), "{error}");
             assert!(error.to_string().contains(name), "{error}");
         };
@@ -491,10 +487,10 @@ mod tests {
         one(&[node(1, 7, &[], vec![attr("comm_size", AttrValue::Int64(1))])], 9, "`comm_type`");
         one(&[node(1, 5, &[], vec![attr("comm_size", AttrValue::Int64(0))])], 9, "");
         one(&[collective(1, 0, -8, "")], 9, "`comm_size`");
-        let (number, error) = said(&[file(&[collective(1, 0, 8, "")]), file(&[collective(1, 0, 9, "")])]);
+        let (number, error) = error_of(&[file(&[collective(1, 0, 8, "")]), file(&[collective(1, 0, 9, "")])]);
         assert_eq!((number, error.byte_range().start), (1, 9), "{error}");
         for other in [vec![0x1f, 0x8b, 8], vec![], vec![200, 200, 200, 4, 1]] {
-            assert_eq!(said(&[other]).1.byte_range().start, 0);
+            assert_eq!(error_of(&[other]).1.byte_range().start, 0);
         }
     }
 

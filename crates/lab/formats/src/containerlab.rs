@@ -70,7 +70,7 @@ impl<'a> OpenContainer<'a> {
 
 fn tree<'a>(text: &'a str) -> Result<Option<TopologyValue<'a>>, Error> {
     let lines = Lines::new(text);
-    let place = |span: Span| {
+    let byte_range = |span: Span| {
         let start = lines.byte(span.start.line().saturating_sub(1), span.start.col());
         let end = lines.byte(span.end.line().saturating_sub(1), span.end.col());
         ByteRange::new(start..end.max(start))
@@ -82,15 +82,15 @@ fn tree<'a>(text: &'a str) -> Result<Option<TopologyValue<'a>>, Error> {
             Error::text(at, format!("this is not YAML: {}", error.info()), "expected a containerlab topology")
         })?;
         let value = match event {
-            Event::Scalar(text, ..) => TopologyValue::Scalar(text, place(span)),
-            Event::Alias(_) => TopologyValue::Alias(place(span)),
+            Event::Scalar(text, ..) => TopologyValue::Scalar(text, byte_range(span)),
+            Event::Alias(_) => TopologyValue::Alias(byte_range(span)),
             Event::SequenceStart(..) | Event::MappingStart(..) => {
                 if open.len() >= DEPTH {
-                    let what = format!("values lie over {DEPTH} deep in each other");
-                    return Err(Error::text(place(span), what, "expected a containerlab topology"));
+                    let problem = format!("values are nested over {DEPTH} deep");
+                    return Err(Error::text(byte_range(span), problem, "expected a containerlab topology"));
                 }
                 let table = matches!(event, Event::MappingStart(..));
-                open.push(OpenContainer { table, values: Vec::new(), at: place(span) });
+                open.push(OpenContainer { table, values: Vec::new(), at: byte_range(span) });
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
@@ -135,7 +135,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
         if name == "<<" {
             return Err(Error::text(
                 value.at(),
-                "nodes cannot be merged in from elsewhere",
+                "YAML merge keys are not supported for nodes",
                 "expected the nodes themselves",
             ));
         }
@@ -213,8 +213,8 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_place() {
-        for (from, to, place, name) in [
+    fn errors_have_byte_ranges() {
+        for (from, to, location, name) in [
             ("leaf1:e1-1\"", "leaf9:e1-1\"", "12:33", "`leaf9`"),
             (", \"leaf1:e1-1\"", "", "12:18", ""),
             ("    client1:\n", "    leaf1:\n", "9:5", ""),
@@ -225,7 +225,7 @@ mod tests {
         ] {
             let text = LAB.replacen(from, to, 1);
             let error = read(&text).unwrap_err();
-            assert_eq!(error.line_and_column(&text), place, "{error}");
+            assert_eq!(error.line_and_column(&text), location, "{error}");
             assert!(error.to_string().contains(name), "{error}");
         }
         assert!(read("").is_err() && read(&"[".repeat(500)).is_err() && read(&"- ".repeat(90_000)).is_err());

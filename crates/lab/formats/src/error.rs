@@ -33,22 +33,22 @@ impl ByteRange {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Error {
     /// An invalid text file.
-    #[error("{what}: {expected}")]
+    #[error("{problem}: {expected}")]
     Text {
         /// Position in the file.
         at: ByteRange,
         /// Description of the error, as a sentence.
-        what: String,
+        problem: String,
         /// Description of the accepted input.
         expected: String,
     },
     /// An invalid binary file.
-    #[error("byte {}: {what}: {expected}", at.range().start)]
+    #[error("byte {}: {problem}: {expected}", at.range().start)]
     Bytes {
         /// Position in the file.
         at: ByteRange,
         /// Description of the error, as a sentence.
-        what: String,
+        problem: String,
         /// Description of the accepted input.
         expected: String,
     },
@@ -56,13 +56,13 @@ pub enum Error {
 
 impl Error {
     /// Returns an error in a text file.
-    pub(crate) fn text(at: ByteRange, what: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self::Text { at, what: what.into(), expected: expected.into() }
+    pub(crate) fn text(at: ByteRange, problem: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self::Text { at, problem: problem.into(), expected: expected.into() }
     }
 
     /// Returns an error in a binary file.
-    pub(crate) fn bytes(at: ByteRange, what: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self::Bytes { at, what: what.into(), expected: expected.into() }
+    pub(crate) fn bytes(at: ByteRange, problem: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self::Bytes { at, problem: problem.into(), expected: expected.into() }
     }
 
     /// Returns its position in the file.

@@ -26,18 +26,18 @@ pub struct QuotedFlow {
 pub fn read(text: &str) -> Result<Vec<QuotedFlow>, Error> {
     const EXPECTED: &str = "expected start,src,dst,bytes; a unit may stand in it, as in start_s and size_KB";
     let mut table = CsvTable::new(text)?;
-    let header = |what: String| Error::text(table.header_at, what, EXPECTED);
+    let header = |problem: String| Error::text(table.header_at, problem, EXPECTED);
     let [mut start, mut from, mut to, mut bytes] = [const { None }; 4];
     for (column, heading) in table.header().iter().enumerate() {
         let Heading { name, unit } = Heading::of(heading, &["B", "KB", "KiB", "MB", "MiB", "GB", "GiB", "TB", "TiB"]);
-        let place = match name.as_str() {
+        let target = match name.as_str() {
             "start" | "time" => &mut start,
             "from" | "source" | "src" => &mut from,
             "to" | "target" | "destination" | "dst" => &mut to,
             "bytes" | "size" => &mut bytes,
             _ => return Err(header(format!("unknown column `{heading}`"))),
         };
-        if place.replace((column, unit)).is_some() {
+        if target.replace((column, unit)).is_some() {
             return Err(header(format!("`{heading}` has the meaning of another column")));
         }
     }
@@ -46,12 +46,12 @@ pub fn read(text: &str) -> Result<Vec<QuotedFlow>, Error> {
     };
     let mut flows = Vec::new();
     while let Some(row) = table.next()? {
-        let cell = |column: usize, what: &str| match row.cell(column) {
-            "" => Err(Error::text(row.at, format!("this flow has no {what}"), "expected a value in every column")),
+        let cell = |column: usize, quantity: &str| match row.cell(column) {
+            "" => Err(Error::text(row.at, format!("this flow has no {quantity}"), "expected a value in every column")),
             cell => Ok(cell.to_owned()),
         };
-        let quoted = |column: usize, unit: &str, what: &str| {
-            cell(column, what).map(|text| Quoted { text: with_unit(&text, unit), at: row.at })
+        let quoted = |column: usize, unit: &str, quantity: &str| {
+            cell(column, quantity).map(|text| Quoted { text: with_unit(&text, unit), at: row.at })
         };
         flows.push(QuotedFlow {
             start: quoted(start.0, &start.1, "start")?,
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_are_read_as_other_programs_write_them() {
+    fn flows_in_other_csv_dialects_are_read() {
         let text = "time_s;source;destination;size_KB\n0.5;\"a;b\";c;3\n1e-3;c;x;2MB\n";
         let flows = read(text).unwrap();
         let shown: Vec<_> =
@@ -92,8 +92,8 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_line() {
-        for (text, place, name) in [
+    fn errors_have_lines() {
+        for (text, location, name) in [
             ("", "1:1", ""),
             ("start,from,to\n", "1:1", ""),
             ("start,src,dst,bytes,cost\n", "1:1", "`cost`"),
@@ -102,7 +102,7 @@ mod tests {
             ("start,src,dst,bytes\n0s,a\n", "2:1", ""),
         ] {
             let error = read(text).unwrap_err();
-            assert_eq!(error.line_and_column(text), place, "{error}");
+            assert_eq!(error.line_and_column(text), location, "{error}");
             assert!(error.to_string().contains(name), "{error}");
         }
     }

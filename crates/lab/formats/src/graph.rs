@@ -105,8 +105,8 @@ impl NodeNames {
     pub(crate) fn add(&mut self, graph: &mut Graph, node: GraphNode) -> Result<u32, Error> {
         let number = index32(graph.nodes.len());
         if self.0.insert(node.name.clone(), number).is_some() {
-            let what = format!("two nodes are called `{}`", node.name);
-            return Err(Error::text(node.at, what, "expected another name"));
+            let problem = format!("two nodes are called `{}`", node.name);
+            return Err(Error::text(node.at, problem, "expected another name"));
         }
         graph.nodes.push(node);
         Ok(number)

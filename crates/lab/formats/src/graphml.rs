@@ -26,24 +26,24 @@ pub fn read(text: &str) -> Result<Graph, Error> {
         Error::text(at, format!("this is not XML: {error}"), "expected GraphML")
     })?;
     let shift = text.len() - text.trim_start_matches('\u{feff}').len();
-    let place = |element: Element<'_, '_>| {
+    let byte_range = |element: Element<'_, '_>| {
         let range = element.range();
         ByteRange::new(range.start + shift..range.end + shift)
     };
     let root = document.root_element();
     let graphs = || root.children().filter(|child| child.tag_name().name() == "graph");
     let Some(found) = graphs().next().filter(|_| root.tag_name().name() == "graphml") else {
-        return Err(Error::text(place(root), "there is no graph", "expected <graphml> with a <graph>"));
+        return Err(Error::text(byte_range(root), "there is no graph", "expected <graphml> with a <graph>"));
     };
     if let Some(second) = graphs().nth(1) {
-        return Err(Error::text(place(second), "a second graph", "expected one"));
+        return Err(Error::text(byte_range(second), "a second graph", "expected one"));
     }
     let refused = found
         .descendants()
         .find(|element| *element != found && matches!(element.tag_name().name(), "hyperedge" | "graph"));
     if let Some(element) = refused {
-        let what = format!("a <{}> inside of the graph cannot be read", element.tag_name().name());
-        return Err(Error::text(place(element), what, "expected nodes, and edges between two of them"));
+        let problem = format!("a <{}> inside of the graph cannot be read", element.tag_name().name());
+        return Err(Error::text(byte_range(element), problem, "expected nodes, and edges between two of them"));
     }
     let keys = keys(root);
     let elements = |name: &'static str| found.children().filter(move |child| child.tag_name().name() == name);
@@ -54,7 +54,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
     let labels = labels(elements("node"), &keys);
     let mut by_id: BTreeMap<&str, u32> = BTreeMap::new();
     for element in elements("node") {
-        let at = place(element);
+        let at = byte_range(element);
         let id = element.attribute("id").ok_or_else(|| Error::text(at, "this node has no id", "expected an id"))?;
         let values = values(element, &keys);
         let degrees = |key: &str| number(values.get(key)?.0);
@@ -73,17 +73,18 @@ pub fn read(text: &str) -> Result<Graph, Error> {
     }
     let mut unread = 0;
     for element in elements("edge") {
-        let at = place(element);
-        let end = |which: &str| {
-            let id = element.attribute(which);
-            let id =
-                id.ok_or_else(|| Error::text(at, format!("this edge has no {which}"), "expected the id of a node"))?;
+        let at = byte_range(element);
+        let end = |attribute: &str| {
+            let id = element.attribute(attribute);
+            let id = id
+                .ok_or_else(|| Error::text(at, format!("this edge has no {attribute}"), "expected the id of a node"))?;
             let node = by_id.get(id).copied();
             node.ok_or_else(|| Error::text(at, format!("there is no node `{id}`"), "expected the id of a node"))
         };
         let values = values(element, &keys);
         let first = |names: &[&str]| names.iter().find_map(|name| values.get(*name));
-        let quoted = |(text, data): &(&str, Element<'_, '_>)| Quoted { text: (*text).to_owned(), at: place(*data) };
+        let quoted =
+            |(text, data): &(&str, Element<'_, '_>)| Quoted { text: (*text).to_owned(), at: byte_range(*data) };
         let speed = speed(&values);
         unread += usize::from(speed.is_none() && values.keys().any(|key| key.starts_with("linkspeed")));
         let rate = first(&["rate", "bandwidth", "capacity"]).map(|value| match number(value.0) {
@@ -218,7 +219,7 @@ mod tests {
 </graphml>"#;
 
     #[test]
-    fn the_topology_zoos_words_are_read() {
+    fn topology_zoo_attributes_are_read() {
         let graph = read(ZOO).unwrap();
         let names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
         assert_eq!(names, ["Berlin", "Paris 1", "Paris 2", "3"]);
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn networkxs_own_keys_are_read() {
+    fn networkx_keys_are_read() {
         let text = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d1" for="edge" attr.name="rate" />
             <key id="d2" for="edge" attr.name="delay" /><graph edgedefault="undirected"><node id="a"/><node id="b" />
             <edge source="a" target="b"><data key="d1">40Gbps</data><data key="d2">3ms</data></edge>
@@ -244,7 +245,7 @@ mod tests {
 
     /// A key's default counts where an element of its kind has no value; an empty value is none.
     #[test]
-    fn defaults_of_keys_are_inherited() {
+    fn graphml_key_defaults_apply() {
         let text = r#"<graphml><key id="r" for="edge" attr.name="Bandwidth"><default>10Gbps</default></key>
             <key id="d" for="all" attr.name="delay"><default> 2 </default></key>
             <key id="n" for="node" attr.name="rate"><default>1Gbps</default></key>
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_may_differ_from_the_graphs_direction() {
+    fn edge_direction_overrides_the_graph_default() {
         let of = |default: &str, own: &str| {
             let text = format!(
                 "<graphml><graph{default}><node id=\"a\"/><node id=\"b\"/><edge{own} source=\"a\" target=\"b\"/></graph></graphml>"
@@ -285,8 +286,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_graph_is_refused() {
-        for (from, to, place, name) in [
+    fn invalid_graphs_are_errors() {
+        for (from, to, location, name) in [
             ("</graphml>", "", "1:1", ""),
             ("target=\"3\"", "target=\"9\"", "15:5", "`9`"),
             ("target=\"3\"", "", "15:5", ""),
@@ -297,7 +298,7 @@ mod tests {
         ] {
             let text = ZOO.replacen(from, to, 1);
             let error = read(&text).unwrap_err();
-            assert_eq!(error.line_and_column(&text), place, "{error}");
+            assert_eq!(error.line_and_column(&text), location, "{error}");
             assert!(error.to_string().contains(name), "{error}");
         }
         assert_eq!(read("<a/>").unwrap_err().line_and_column("<a/>"), "1:1");

@@ -14,14 +14,14 @@ pub fn read(text: &str) -> Result<Graph, Error> {
     let (mut from, mut to, mut rate, mut delay) = (None, None, None, None);
     for (column, heading) in table.header().iter().enumerate() {
         let Heading { name, unit } = Heading::of(heading, &["kbps", "Mbps", "Gbps", "Tbps"]);
-        let place = match name.as_str() {
+        let target = match name.as_str() {
             "from" | "source" | "src" | "a" => &mut from,
             "to" | "target" | "dst" | "b" => &mut to,
             "rate" | "bandwidth" | "capacity" => &mut rate,
             "delay" | "latency" => &mut delay,
             _ => return Err(header(table.header_at, &format!("unknown column `{heading}`"))),
         };
-        if place.replace((column, unit)).is_some() {
+        if target.replace((column, unit)).is_some() {
             return Err(header(table.header_at, &format!("`{heading}` has the meaning of another column")));
         }
     }
@@ -50,8 +50,8 @@ fn node(row: &CsvRow, column: usize) -> Result<&str, Error> {
     }
 }
 
-fn header(at: ByteRange, what: &str) -> Error {
-    Error::text(at, what, "expected from,to,rate,delay; a unit may stand in it, as in delay_ms")
+fn header(at: ByteRange, problem: &str) -> Error {
+    Error::text(at, problem, "expected from,to,rate,delay; a unit may stand in it, as in delay_ms")
 }
 
 #[cfg(test)]
@@ -93,8 +93,8 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_line() {
-        for (text, place, name) in [
+    fn errors_have_lines() {
+        for (text, location, name) in [
             ("", "1:1", ""),
             ("from,rate\na,1\n", "1:1", ""),
             ("from,to,cost\n", "1:1", "`cost`"),
@@ -102,7 +102,7 @@ mod tests {
             ("from,to\na,\n", "2:1", ""),
         ] {
             let error = read(text).unwrap_err();
-            assert_eq!(error.line_and_column(text), place, "{error}");
+            assert_eq!(error.line_and_column(text), location, "{error}");
             assert!(error.to_string().contains(name), "{error}");
         }
     }

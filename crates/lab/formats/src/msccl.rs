@@ -28,7 +28,7 @@ pub fn read(text: &str, size: u64) -> Result<Goal, Error> {
     })?;
     let root = document.root_element();
     if root.tag_name().name() != "algo" {
-        return Err(Error::text(place(root), "this is no algorithm of MSCCL", "expected <algo>"));
+        return Err(Error::text(byte_range(root), "this is no algorithm of MSCCL", "expected <algo>"));
     }
     let chunks: u64 = number(root, "nchunksperloop", "a number of chunks over 0", |&chunks| chunks > 0)?;
     let chunk = size.div_ceil(chunks);
@@ -38,7 +38,7 @@ pub fn read(text: &str, size: u64) -> Result<Goal, Error> {
         let expected = format!("a number under {}", gpus.len());
         let id: u32 = number(*gpu, "id", &expected, |&id| (id as usize) < gpus.len())?;
         if by_id.insert(id, *gpu).is_some() {
-            return Err(Error::text(place(*gpu), format!("two GPUs have the id {id}"), "expected another id"));
+            return Err(Error::text(byte_range(*gpu), format!("two GPUs have the id {id}"), "expected another id"));
         }
     }
     if root.has_attribute("ngpus") {
@@ -52,7 +52,7 @@ pub fn read(text: &str, size: u64) -> Result<Goal, Error> {
 type StepOps = (u32, u32);
 
 fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error> {
-    let mut made = Rank::default();
+    let mut schedule = Rank::default();
     // By block and step.
     let mut steps: BTreeMap<(u32, u32), StepOps> = BTreeMap::new();
     // First operations that wait for a step of another block, and the places of these references in the file.
@@ -60,16 +60,16 @@ fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error
     for block in gpu.children().filter(|child| child.has_tag_name("tb")) {
         let number_of_block: u32 = number(block, "id", "the block's number", |_| true)?;
         let channel: u32 = number(block, "chan", "a channel", |_| true)?;
-        let peer = |which: &str, at: ByteRange| {
-            let peer = block.attribute(which).unwrap_or("-1");
+        let peer = |attribute: &str, at: ByteRange| {
+            let peer = block.attribute(attribute).unwrap_or("-1");
             let found = peer.parse().ok().filter(|&peer: &u32| peer < gpus && peer != id);
-            let what = || format!("block {number_of_block} of GPU {id} has {which}=\"{peer}\"");
-            found.ok_or_else(|| Error::text(at, what(), format!("expected another GPU, 0 to {}", gpus - 1)))
+            let problem = || format!("block {number_of_block} of GPU {id} has {attribute}=\"{peer}\"");
+            found.ok_or_else(|| Error::text(at, problem(), format!("expected another GPU, 0 to {}", gpus - 1)))
         };
         let mut before: Option<StepOps> = None;
-        for (place_of, step) in (0u32..).zip(block.children().filter(|child| child.has_tag_name("step"))) {
-            let at = place(step);
-            number(step, "s", &format!("{place_of}, for steps are in order"), |&s: &u32| s == place_of)?;
+        for (step_index, step) in (0u32..).zip(block.children().filter(|child| child.has_tag_name("step"))) {
+            let at = byte_range(step);
+            number(step, "s", &format!("{step_index}, for steps are in order"), |&s: &u32| s == step_index)?;
             let count: u64 =
                 if step.has_attribute("cnt") { number(step, "cnt", "a number of chunks", |_| true)? } else { 1 };
             let bytes = count.checked_mul(chunk).filter(|&bytes| bytes > 0 && i64::try_from(bytes).is_ok());
@@ -82,30 +82,30 @@ fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error
                 "rcs" | "rrs" | "rrcs" => (true, true),
                 "cpy" | "re" | "nop" => (false, false),
                 _ => {
-                    let what = format!("steps of type `{kind}` are unknown");
-                    return Err(Error::text(at, what, "expected s, r, rcs, rrs, rrc, rrcs, cpy, re or nop"));
+                    let problem = format!("steps of type `{kind}` are unknown");
+                    return Err(Error::text(at, problem, "expected s, r, rcs, rrs, rrc, rrcs, cpy, re or nop"));
                 }
             };
-            let first = index32(made.ops.len());
+            let first = index32(schedule.ops.len());
             if receives {
                 let kind = OpKind::Recv { bytes: message()?, from: peer("recv", at)?, tag: channel };
-                made.ops.push(Op { kind, cpu: number_of_block, at });
+                schedule.ops.push(Op { kind, cpu: number_of_block, at });
             }
             if sends {
                 if receives {
-                    made.edges.push(OpDependency { op: first + 1, on: first, begun: false });
+                    schedule.edges.push(OpDependency { op: first + 1, on: first, begun: false });
                 }
                 let kind = OpKind::Send { bytes: message()?, to: peer("send", at)?, tag: channel };
-                made.ops.push(Op { kind, cpu: number_of_block, at });
+                schedule.ops.push(Op { kind, cpu: number_of_block, at });
             }
             if !receives && !sends {
-                made.ops.push(Op { kind: OpKind::Calc { ns: 0 }, cpu: number_of_block, at });
+                schedule.ops.push(Op { kind: OpKind::Calc { ns: 0 }, cpu: number_of_block, at });
             }
-            let ends = (first, index32(made.ops.len()) - 1);
+            let ends = (first, index32(schedule.ops.len()) - 1);
             if let Some((_, last)) = before.replace(ends) {
-                made.edges.push(after(first, last, &made));
+                schedule.edges.push(after(first, last, &schedule));
             }
-            if steps.insert((number_of_block, place_of), ends).is_some() {
+            if steps.insert((number_of_block, step_index), ends).is_some() {
                 return Err(Error::text(
                     at,
                     format!("two blocks have the id {number_of_block}"),
@@ -120,14 +120,14 @@ fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error
     }
     for (op, (block, step), at) in waits {
         let Some(&(_, last)) = steps.get(&(block, step)) else {
-            let what = format!("GPU {id} has no step {step} of block {block}");
-            return Err(Error::text(at, what, "expected depid and deps of a step of this GPU"));
+            let problem = format!("GPU {id} has no step {step} of block {block}");
+            return Err(Error::text(at, problem, "expected depid and deps of a step of this GPU"));
         };
-        made.edges.push(after(op, last, &made));
+        schedule.edges.push(after(op, last, &schedule));
     }
-    made.edges.sort_unstable();
-    made.edges.dedup();
-    Ok(made)
+    schedule.edges.sort_unstable();
+    schedule.edges.dedup();
+    Ok(schedule)
 }
 
 /// Returns the dependency of an operation on a step's last one.
@@ -135,7 +135,7 @@ fn after(op: u32, last: u32, rank: &Rank) -> OpDependency {
     OpDependency { op, on: last, begun: matches!(rank.ops[last as usize].kind, OpKind::Send { .. }) }
 }
 
-fn place(element: Node<'_, '_>) -> ByteRange {
+fn byte_range(element: Node<'_, '_>) -> ByteRange {
     ByteRange::new(element.range())
 }
 
@@ -144,12 +144,12 @@ fn number<T: std::str::FromStr>(
     element: Node<'_, '_>,
     name: &str,
     expected: &str,
-    fits: impl Fn(&T) -> bool,
+    is_valid: impl Fn(&T) -> bool,
 ) -> Result<T, Error> {
     let text = element.attribute(name).unwrap_or_default();
-    let number = text.trim().parse().ok().filter(fits);
-    let what = || format!("<{}> has {name}=\"{text}\"", element.tag_name().name());
-    number.ok_or_else(|| Error::text(place(element), what(), format!("expected {expected}")))
+    let number = text.trim().parse().ok().filter(is_valid);
+    let problem = || format!("<{}> has {name}=\"{text}\"", element.tag_name().name());
+    number.ok_or_else(|| Error::text(byte_range(element), problem(), format!("expected {expected}")))
 }
 
 #[cfg(test)]
@@ -191,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_place() {
-        for (from, to, place, name) in [
+    fn errors_have_byte_ranges() {
+        for (from, to, location, name) in [
             ("</algo>", "", "1:1", ""),
             ("algo", "alga", "17:1", ""),
             ("nchunksperloop=\"2\"", "nchunksperloop=\"0\"", "1:1", "nchunksperloop=\"0\""),
@@ -208,7 +208,7 @@ mod tests {
         ] {
             let text = RING.replacen(from, to, 1);
             let error = read(&text, 100).unwrap_err();
-            assert_eq!(error.line_and_column(&text), place, "{error}");
+            assert_eq!(error.line_and_column(&text), location, "{error}");
             assert!(error.to_string().contains(name), "{error}");
         }
         assert_eq!(read("<a/>", 1).unwrap_err().line_and_column("<a/>"), "1:1");

@@ -31,7 +31,7 @@ pub fn read(text: &str) -> Result<Transfers, Error> {
         if row.cell(0).eq_ignore_ascii_case("summary") || row.cell(0).starts_with("No matched flows") {
             break;
         }
-        let began = time(row.cell(start)).ok_or_else(|| {
+        let start_time = time(row.cell(start)).ok_or_else(|| {
             let expected = "expected such as 2024-05-01 12:00:00.123, or seconds since 1970, such as 1714564800.123";
             Error::text(row.at, format!("`{}` is no time", row.cell(start)), expected)
         })?;
@@ -45,14 +45,14 @@ pub fn read(text: &str) -> Result<Transfers, Error> {
                 own += 1;
                 continue;
             }
-            list.push((began, Transfer { start_ns: 0, from: from.into(), to: to.into(), bytes, at: row.at }));
+            list.push((start_time, Transfer { start_ns: 0, from: from.into(), to: to.into(), bytes, at: row.at }));
         }
         empty += usize::from(number(&row, bytes)? == 0 && back == 0);
     }
     let mut left_out = Vec::new();
-    for (count, what) in [(empty, "record without bytes"), (own, "record of an address with itself")] {
+    for (count, noun) in [(empty, "record without bytes"), (own, "record of an address with itself")] {
         if count > 0 {
-            left_out.push(counted(count, what));
+            left_out.push(counted(count, noun));
         }
     }
     Ok(Transfers::since_the_first(list, left_out))
@@ -75,16 +75,16 @@ const DIGITS_OF_SECONDS: usize = 11;
 
 /// Returns nanoseconds since 1970, from a date and time or from seconds.
 fn time(text: &str) -> Option<i128> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let (seconds_or_date, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if part.len() > 9 || !digits(part) {
+    if fraction.len() > 9 || !digits(fraction) {
         return None;
     }
-    let nanoseconds: i128 = format!("{part:0<9}").parse().ok()?;
-    if digits(whole) && (1..=DIGITS_OF_SECONDS).contains(&whole.len()) {
-        return Some(whole.parse::<i128>().ok()? * 1_000_000_000 + nanoseconds);
+    let nanoseconds: i128 = format!("{fraction:0<9}").parse().ok()?;
+    if digits(seconds_or_date) && (1..=DIGITS_OF_SECONDS).contains(&seconds_or_date.len()) {
+        return Some(seconds_or_date.parse::<i128>().ok()? * 1_000_000_000 + nanoseconds);
     }
-    let (date, clock) = whole.split_once([' ', 'T'])?;
+    let (date, clock) = seconds_or_date.split_once([' ', 'T'])?;
     let three = |text: &str, sign: char| {
         let mut parts = text.split(sign).map(|part| part.parse::<i64>().ok().filter(|_| digits(part)));
         let all = [parts.next()??, parts.next()??, parts.next()??];
@@ -135,8 +135,8 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_line() {
-        for (from, to, place, name) in [
+    fn errors_have_lines() {
+        for (from, to, location, name) in [
             ("sa,", "source,", "1:1", "`sa`"),
             ("23:59:59", "23:99:59", "2:1", ""),
             (",1500,", ",1.5 M,", "2:1", "`1.5 M`"),
@@ -144,7 +144,7 @@ mod tests {
         ] {
             let text = OLD.replacen(from, to, 1);
             let error = read(&text).unwrap_err();
-            assert_eq!(error.line_and_column(&text), place, "{error}");
+            assert_eq!(error.line_and_column(&text), location, "{error}");
             assert!(error.to_string().contains(name), "{error}");
         }
     }

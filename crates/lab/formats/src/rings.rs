@@ -29,13 +29,13 @@ pub(crate) enum Collective {
 pub(crate) struct Membership<'a> {
     pub(crate) members: &'a [u32],
     /// Position of the rank in `members`.
-    pub(crate) place: usize,
+    pub(crate) index: usize,
 }
 
 impl Membership<'_> {
     /// Returns the member that is `by` positions further along the ring.
     fn neighbour(self, by: usize) -> u32 {
-        self.members[(self.place + by) % self.members.len()]
+        self.members[(self.index + by) % self.members.len()]
     }
 }
 
@@ -49,30 +49,36 @@ pub(crate) struct CollectiveOps {
 }
 
 /// A rank that is being built, and the position in the file of its next operations.
-pub(crate) struct Maker<'a> {
-    pub(crate) made: &'a mut Rank,
+pub(crate) struct RankBuilder<'a> {
+    pub(crate) schedule: &'a mut Rank,
     pub(crate) at: ByteRange,
 }
 
-impl Maker<'_> {
+impl RankBuilder<'_> {
     pub(crate) fn op(&mut self, kind: OpKind) -> u32 {
-        self.made.ops.push(Op { kind, cpu: 0, at: self.at });
-        index32(self.made.ops.len()) - 1
+        self.schedule.ops.push(Op { kind, cpu: 0, at: self.at });
+        index32(self.schedule.ops.len()) - 1
     }
 
     pub(crate) fn edge(&mut self, op: u32, on: u32) {
         // The operations after a send of a collective do not wait for its acknowledgement.
-        let begun = matches!(self.made.ops[on as usize].kind, OpKind::Send { .. });
-        self.made.edges.push(OpDependency { op, on, begun });
+        let begun = matches!(self.schedule.ops[on as usize].kind, OpKind::Send { .. });
+        self.schedule.edges.push(OpDependency { op, on, begun });
     }
 
     /// Appends the operations of a rank in a collective of `total` bytes. `tag` is the collective's own.
-    pub(crate) fn collective(&mut self, what: Collective, total: u64, of: Membership<'_>, tag: u32) -> CollectiveOps {
+    pub(crate) fn collective(
+        &mut self,
+        collective: Collective,
+        total: u64,
+        of: Membership<'_>,
+        tag: u32,
+    ) -> CollectiveOps {
         let first = self.op(OpKind::Calc { ns: 0 });
         let neighbour = |by: usize| of.neighbour(by);
-        let (count, place) = (of.members.len(), of.place);
+        let (count, index) = (of.members.len(), of.index);
         let part = total.div_ceil(count.max(1) as u64);
-        let ends = match what {
+        let ends = match collective {
             _ if count < 2 => vec![first],
             Collective::AllReduce => self.ring(2 * (count - 1), part, of, first, tag),
             Collective::AllGather | Collective::ReduceScatter => self.ring(count - 1, part, of, first, tag),
@@ -87,11 +93,11 @@ impl Maker<'_> {
             }
             Collective::Broadcast => {
                 let mut last = first;
-                if place > 0 {
+                if index > 0 {
                     last = self.op(OpKind::Recv { bytes: total, from: neighbour(count - 1), tag });
                     self.edge(last, first);
                 }
-                if place + 1 < count {
+                if index + 1 < count {
                     let send = self.op(OpKind::Send { bytes: total, to: neighbour(1), tag });
                     self.edge(send, last);
                     last = send;

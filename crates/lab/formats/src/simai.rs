@@ -21,7 +21,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::goal::{Goal, OpKind, Rank};
-use crate::rings::{Collective, CollectiveOps, MAX, Maker, Membership};
+use crate::rings::{Collective, CollectiveOps, MAX, Membership, RankBuilder};
 use crate::{ByteRange, Error};
 
 /// The parallelisms that are read, as the first word of a workload. They differ in recomputation alone.
@@ -99,8 +99,8 @@ pub struct WorkloadOptions {
     pub ranks: Option<u32>,
 }
 
-/// A word and its position in the file.
-type SimAiWord<'a> = (&'a str, ByteRange);
+/// A token and its position in the file.
+type SimAiToken<'a> = (&'a str, ByteRange);
 
 /// Reads a workload.
 ///
@@ -122,53 +122,53 @@ pub fn read(text: &str, options: WorkloadOptions) -> Result<(Goal, SimAiStats), 
     if let Some(more) = counted.get(1) {
         return Err(Error::text(more.1, "a line with the number of layers has more", "expected one number"));
     }
-    let layers = lines.map(|words| layer(&words)).collect::<Result<Vec<Layer>, Error>>()?;
+    let layers = lines.map(|tokens| layer(&tokens)).collect::<Result<Vec<Layer>, Error>>()?;
     if count != layers.len() as u64 || count == 0 {
-        let what = format!("{count} layers, and {} lines of layers follow", layers.len());
-        return Err(Error::text(counted[0].1, what, "expected a line for each layer, and one at least"));
+        let problem = format!("{count} layers, and {} lines of layers follow", layers.len());
+        return Err(Error::text(counted[0].1, problem, "expected a line for each layer, and one at least"));
     }
     found.layers = layers.len();
     parallel.count(&layers, &mut found);
     Ok((parallel.schedule(&layers, options.passes)?, found))
 }
 
-/// Returns the words of lines that are not empty.
-fn lines(text: &str) -> impl Iterator<Item = Vec<SimAiWord<'_>>> {
+/// Returns the tokens of lines that are not empty.
+fn lines(text: &str) -> impl Iterator<Item = Vec<SimAiToken<'_>>> {
     let mut start = 0;
     let all = text.split_inclusive('\n').map(move |line| {
         let begin = start;
         start += line.len();
-        let place = move |word: &str| {
-            // A word is a part of its line, so the difference of their addresses is its place.
-            let at = begin + (word.as_ptr() as usize - line.as_ptr() as usize);
-            ByteRange::new(at..at + word.len())
+        let span = move |token: &str| {
+            // A token is a part of its line, so the difference of their addresses is its place.
+            let at = begin + (token.as_ptr() as usize - line.as_ptr() as usize);
+            ByteRange::new(at..at + token.len())
         };
-        line.trim_start_matches('\u{feff}').split_whitespace().map(|word| (word, place(word))).collect::<Vec<_>>()
+        line.trim_start_matches('\u{feff}').split_whitespace().map(|token| (token, span(token))).collect::<Vec<_>>()
     });
-    all.filter(|words| !words.is_empty())
+    all.filter(|tokens| !tokens.is_empty())
 }
 
-fn number((word, at): SimAiWord<'_>, what: &str) -> Result<u64, Error> {
-    let bad = |_| Error::text(at, format!("`{word}` is not {what}"), "expected a whole number from 0 up");
-    word.parse().map_err(bad)
+fn number((token, at): SimAiToken<'_>, expected: &str) -> Result<u64, Error> {
+    let bad = |_| Error::text(at, format!("`{token}` is not {expected}"), "expected a whole number from 0 up");
+    token.parse().map_err(bad)
 }
 
 /// Reads the parallelism from the first line; `ranks` applies if it does not state the number of ranks.
-fn parallel(header: &[SimAiWord<'_>], ranks: Option<u32>, found: &mut SimAiStats) -> Result<Parallel, Error> {
+fn parallel(header: &[SimAiToken<'_>], ranks: Option<u32>, found: &mut SimAiStats) -> Result<Parallel, Error> {
     let (policy, at) = header[0];
     if !POLICIES.contains(&policy) {
-        let what = format!("the parallelism `{policy}`");
-        return Err(Error::text(at, what, format!("expected {}", POLICIES.join(" or "))));
+        let problem = format!("the parallelism `{policy}`");
+        return Err(Error::text(at, problem, format!("expected {}", POLICIES.join(" or "))));
     }
-    let mut said: BTreeMap<&str, (u64, ByteRange)> = BTreeMap::new();
-    let mut words = header[1..].iter().copied().peekable();
-    while let Some((key, at)) = words.next() {
+    let mut header_values: BTreeMap<&str, (u64, ByteRange)> = BTreeMap::new();
+    let mut tokens = header[1..].iter().copied().peekable();
+    while let Some((key, at)) = tokens.next() {
         // AICB writes `pp_comm` without a colon, too.
         let Some(name) = key.strip_suffix(':').or((key == "pp_comm").then_some(key)) else {
             return Err(Error::text(at, format!("`{key}` where a key should stand"), "expected a key such as `ep:`"));
         };
         let mut values = Vec::new();
-        while let Some(value) = words.next_if(|(word, _)| !word.ends_with(':') && *word != "pp_comm") {
+        while let Some(value) = tokens.next_if(|(token, _)| !token.ends_with(':') && *token != "pp_comm") {
             values.push(value);
         }
         let Some(&first) = values.first() else {
@@ -185,8 +185,8 @@ fn parallel(header: &[SimAiWord<'_>], ranks: Option<u32>, found: &mut SimAiStats
             | "all_gpus"
             | "checkpoints"
             | "checkpoint_initiates" => {
-                if said.insert(name, (number(first, "a number")?, first.1)).is_some() {
-                    return Err(Error::text(at, format!("`{key}` stands twice"), "expected it once"));
+                if header_values.insert(name, (number(first, "a number")?, first.1)).is_some() {
+                    return Err(Error::text(at, format!("`{key}` occurs twice"), "expected it once"));
                 }
                 let lists = name.starts_with("checkpoint");
                 if let Some(&(more, at)) = values.get(1).filter(|_| !lists) {
@@ -202,41 +202,41 @@ fn parallel(header: &[SimAiWord<'_>], ranks: Option<u32>, found: &mut SimAiStats
             _ => found.unknown.push(name.to_owned()),
         }
     }
-    let of = |key: &str, otherwise: Option<u64>| match (said.get(key), otherwise) {
+    let of = |key: &str, otherwise: Option<u64>| match (header_values.get(key), otherwise) {
         (Some(&(0, at)), _) => Err(Error::text(at, format!("`{key}: 0`"), "expected a number over 0")),
-        (Some(&said), _) => Ok(said),
+        (Some(&value), _) => Ok(value),
         (None, Some(otherwise)) => Ok((otherwise, at)),
         (None, None) => Err(Error::text(at, format!("the first line has no `{key}:`"), "expected it with a number")),
     };
     for key in ["checkpoints", "checkpoint_initiates"] {
-        if let Some(&(count @ 1.., at)) = said.get(key) {
-            let what = format!("`{key}: {count}`: recomputation of layers in the backward pass is not read");
-            return Err(Error::text(at, what, "expected 0, as AICB writes; it adds recomputation to layers' times"));
+        if let Some(&(count @ 1.., at)) = header_values.get(key) {
+            let problem = format!("`{key}: {count}`: recomputation of layers in the backward pass is not read");
+            return Err(Error::text(at, problem, "expected 0, as AICB writes; it adds recomputation to layers' times"));
         }
     }
     let (stages, at) = of("pp", Some(1))?;
     if stages > 1 {
-        let what = format!("a pipeline of {stages} stages: the file does not assign layers to stages");
-        return Err(Error::text(at, what, "expected `pp: 1`; [[job]] of a scenario has pipelines"));
+        let problem = format!("a pipeline of {stages} stages: the file does not assign layers to stages");
+        return Err(Error::text(at, problem, "expected `pp: 1`; [[job]] of a scenario has pipelines"));
     }
     found.micro_batches = of("ga", Some(1))?.0;
-    found.assumed = ["ep", "pp", "ga"].into_iter().filter(|key| !said.contains_key(key)).collect();
+    found.assumed = ["ep", "pp", "ga"].into_iter().filter(|key| !header_values.contains_key(key)).collect();
     let ((tensor, tensor_at), (expert, expert_at)) = (of("model_parallel_NPU_group", None)?, of("ep", Some(1))?);
-    let (all, all_at) = match (said.contains_key("all_gpus"), ranks.map(u64::from)) {
+    let (all, all_at) = match (header_values.contains_key("all_gpus"), ranks.map(u64::from)) {
         (true, ranks) => {
             let (all, at) = of("all_gpus", None)?;
             if let Some(ranks) = ranks.filter(|&ranks| ranks != all) {
-                let what = format!("`all_gpus: {all}`, where {ranks} ranks are asked for");
-                return Err(Error::text(at, what, "expected the same number, or none by an option"));
+                let problem = format!("`all_gpus: {all}`, where {ranks} ranks are asked for");
+                return Err(Error::text(at, problem, "expected the same number, or none by an option"));
             }
             (all, at)
         }
         (false, Some(ranks)) => (ranks, header[0].1),
         (false, None) => {
-            let what = "the first line has no `all_gpus:`: it does not state the number of ranks";
+            let problem = "the first line has no `all_gpus:`: it does not state the number of ranks";
             return Err(Error::text(
                 header[0].1,
-                what,
+                problem,
                 "expected it, or the number by an option: --ranks N, or the key `ranks`",
             ));
         }
@@ -245,15 +245,15 @@ fn parallel(header: &[SimAiWord<'_>], ranks: Option<u32>, found: &mut SimAiStats
         return Err(Error::text(all_at, format!("{all} ranks"), format!("expected up to {MAX_RANKS}")));
     }
     if all % tensor != 0 {
-        let what = format!("tensor-parallel groups of {tensor} do not divide {all} ranks");
-        return Err(Error::text(tensor_at, what, "expected a divisor of the number of ranks"));
+        let problem = format!("tensor-parallel groups of {tensor} do not divide {all} ranks");
+        return Err(Error::text(tensor_at, problem, "expected a divisor of the number of ranks"));
     }
     let data = all / tensor;
     if data % expert != 0 {
-        let what = format!("expert-parallel groups of {expert} do not divide data-parallel groups of {data}");
+        let problem = format!("expert-parallel groups of {expert} do not divide data-parallel groups of {data}");
         return Err(Error::text(
             expert_at,
-            what,
+            problem,
             "expected a divisor of the number of ranks / `model_parallel_NPU_group`",
         ));
     }
@@ -263,17 +263,17 @@ fn parallel(header: &[SimAiWord<'_>], ranks: Option<u32>, found: &mut SimAiStats
     Ok(found.parallel)
 }
 
-fn layer(words: &[SimAiWord<'_>]) -> Result<Layer, Error> {
-    let at = words[0].1.to(words[words.len() - 1].1);
-    if words.len() != COLUMNS {
-        let what = format!("a layer of {} columns", words.len());
+fn layer(tokens: &[SimAiToken<'_>]) -> Result<Layer, Error> {
+    let at = tokens[0].1.to(tokens[tokens.len() - 1].1);
+    if tokens.len() != COLUMNS {
+        let problem = format!("a layer of {} columns", tokens.len());
         let columns = "expected 12: name, -1, (time, collective, bytes) three times, time of the update";
-        return Err(Error::text(at, what, columns));
+        return Err(Error::text(at, problem, columns));
     }
-    let time = |column: usize| number(words[column], "a time in ns");
+    let time = |column: usize| number(tokens[column], "a time in ns");
     let part = |first: usize, own: RankGroupKind| {
-        let (shared, bytes) = (shared(words[first + 1], own)?, number(words[first + 2], "a number of bytes")?);
-        let shared = shared.map(|(what, group)| (what, group, bytes));
+        let (shared, bytes) = (shared(tokens[first + 1], own)?, number(tokens[first + 2], "a number of bytes")?);
+        let shared = shared.map(|(collective, group)| (collective, group, bytes));
         Ok(LayerPart { compute_ns: time(first)?, shared })
     };
     Ok(Layer {
@@ -285,23 +285,23 @@ fn layer(words: &[SimAiWord<'_>]) -> Result<Layer, Error> {
     })
 }
 
-/// Returns the collective that a word names, with the group that it names, or else with `own`.
-fn shared((word, at): SimAiWord<'_>, own: RankGroupKind) -> Result<Option<(Collective, RankGroupKind)>, Error> {
-    if word == "NONE" {
+/// Returns the collective that a token names, with the group that it names, or else with `own`.
+fn shared((token, at): SimAiToken<'_>, own: RankGroupKind) -> Result<Option<(Collective, RankGroupKind)>, Error> {
+    if token == "NONE" {
         return Ok(None);
     }
     let suffixes =
         [("_DP_EP", RankGroupKind::DataOfExpert), ("_EP", RankGroupKind::Expert), ("_DP", RankGroupKind::Data)];
-    let suffixed = suffixes.iter().find_map(|&(suffix, group)| Some((word.strip_suffix(suffix)?, group)));
-    let (name, group) = suffixed.unwrap_or((word, own));
-    let what = match name {
+    let suffixed = suffixes.iter().find_map(|&(suffix, group)| Some((token.strip_suffix(suffix)?, group)));
+    let (name, group) = suffixed.unwrap_or((token, own));
+    let collective = match name {
         "ALLREDUCE" => Collective::AllReduce,
         "ALLGATHER" => Collective::AllGather,
         "REDUCESCATTER" => Collective::ReduceScatter,
         "ALLTOALL" => Collective::AllToAll,
-        _ => return Err(Error::text(at, format!("the collective `{word}`"), COLLECTIVES)),
+        _ => return Err(Error::text(at, format!("the collective `{token}`"), COLLECTIVES)),
     };
-    Ok(Some((what, group)))
+    Ok(Some((collective, group)))
 }
 
 impl LayerPart {
@@ -330,11 +330,13 @@ impl Parallel {
 
     /// Returns the ranks of a rank's group, and its place among them.
     fn members(self, group: RankGroupKind, rank: u32) -> (Vec<u32>, usize) {
-        let (place, d) = (rank % self.tensor, rank / self.tensor);
-        let at = |d: u32| place + self.tensor * d;
+        let (tensor_rank, d) = (rank % self.tensor, rank / self.tensor);
+        let at = |d: u32| tensor_rank + self.tensor * d;
         let expert = d % self.expert;
         match group {
-            RankGroupKind::Tensor => ((0..self.tensor).map(|place| place + self.tensor * d).collect(), place as usize),
+            RankGroupKind::Tensor => {
+                ((0..self.tensor).map(|place| place + self.tensor * d).collect(), tensor_rank as usize)
+            }
             RankGroupKind::Expert => ((d - expert..d - expert + self.expert).map(at).collect(), expert as usize),
             RankGroupKind::Data => ((0..self.data).map(at).collect(), d as usize),
             RankGroupKind::DataOfExpert => {
@@ -361,20 +363,20 @@ impl Parallel {
         let parts = || layers.iter().flat_map(Layer::parts);
         let each: usize = parts().map(|part| self.ops(part)).fold(layers.len(), usize::saturating_add);
         if each.saturating_mul(passes as usize).saturating_mul(ranks as usize) > MAX {
-            let what = format!("over {MAX} operations of {ranks} ranks");
-            return Err(Error::text(layers[0].at, what, "expected fewer ranks, layers or passes"));
+            let problem = format!("over {MAX} operations of {ranks} ranks");
+            return Err(Error::text(layers[0].at, problem, "expected fewer ranks, layers or passes"));
         }
         let used: BTreeSet<RankGroupKind> = parts().filter_map(LayerPart::group).collect();
         let rank = |number: u32| {
             let groups = used.iter().map(|&group| (group, self.members(group, number))).collect();
             let mut walk = RankWalk { groups, now: None, last: BTreeMap::new(), tag: 0 };
-            let (mut made, mut updated) = (Rank::default(), vec![None; layers.len()]);
+            let (mut schedule, mut updated) = (Rank::default(), vec![None; layers.len()]);
             for _ in 0..passes {
-                walk.pass(layers, &mut updated, &mut made);
+                walk.pass(layers, &mut updated, &mut schedule);
             }
-            made.edges.sort_unstable();
-            made.edges.dedup();
-            made
+            schedule.edges.sort_unstable();
+            schedule.edges.dedup();
+            schedule
         };
         Ok(Goal { ranks: (0..ranks).map(rank).collect() })
     }
@@ -382,8 +384,8 @@ impl Parallel {
     /// Returns the maximum number of operations of a part: its computation, and those of a collective with the two that
     /// wait for it and for the previous one.
     fn ops(self, part: LayerPart) -> usize {
-        let steps = |(what, group, _): (Collective, RankGroupKind, u64)| {
-            let rounds = if what == Collective::AllReduce { 2 } else { 1 };
+        let steps = |(collective, group, _): (Collective, RankGroupKind, u64)| {
+            let rounds = if collective == Collective::AllReduce { 2 } else { 1 };
             2 * rounds * (self.ranks(group) as usize - 1) + 3
         };
         1 + part.shared.filter(|(.., bytes)| *bytes > 0).map_or(0, steps)
@@ -405,50 +407,55 @@ struct RankWalk {
 impl RankWalk {
     /// Appends one pass through all layers and back. `updated` contains the operation that ends the last update of each
     /// layer.
-    fn pass(&mut self, layers: &[Layer], updated: &mut [Option<u32>], made: &mut Rank) {
+    fn pass(&mut self, layers: &[Layer], updated: &mut [Option<u32>], schedule: &mut Rank) {
         for (layer, updated) in layers.iter().zip(updated.iter()) {
-            let mut maker = Maker { made, at: layer.at };
-            let computed = self.compute(layer.forward.compute_ns, *updated, &mut maker);
-            self.now = Some(self.together(layer.forward.shared, computed, &mut maker));
+            let mut builder = RankBuilder { schedule, at: layer.at };
+            let computed = self.compute(layer.forward.compute_ns, *updated, &mut builder);
+            self.now = Some(self.add_collective(layer.forward.shared, computed, &mut builder));
         }
         for (layer, updated) in layers.iter().zip(updated).rev() {
-            let mut maker = Maker { made, at: layer.at };
-            let computed = self.compute(layer.input.compute_ns, None, &mut maker);
-            self.now = Some(self.together(layer.input.shared, computed, &mut maker));
-            let computed = self.compute(layer.weights.compute_ns, None, &mut maker);
+            let mut builder = RankBuilder { schedule, at: layer.at };
+            let computed = self.compute(layer.input.compute_ns, None, &mut builder);
+            self.now = Some(self.add_collective(layer.input.shared, computed, &mut builder));
+            let computed = self.compute(layer.weights.compute_ns, None, &mut builder);
             self.now = Some(computed);
             let group = layer.weights.group();
             let before = group.and_then(|group| self.last.get(&group)).copied();
             let ready = before.map_or(computed, |before| {
-                let ready = maker.op(OpKind::Calc { ns: 0 });
-                maker.edge(ready, computed);
-                maker.edge(ready, before);
+                let ready = builder.op(OpKind::Calc { ns: 0 });
+                builder.edge(ready, computed);
+                builder.edge(ready, before);
                 ready
             });
-            let end = self.together(layer.weights.shared, ready, &mut maker);
+            let end = self.add_collective(layer.weights.shared, ready, &mut builder);
             self.last.extend(group.map(|group| (group, end)));
-            let update = maker.op(OpKind::Calc { ns: layer.update_ns });
-            maker.edge(update, end);
+            let update = builder.op(OpKind::Calc { ns: layer.update_ns });
+            builder.edge(update, end);
             *updated = Some(update);
         }
     }
 
     /// Appends a computation after the present operation and another one. Returns it.
-    fn compute(&self, ns: u64, after: Option<u32>, maker: &mut Maker<'_>) -> u32 {
-        let op = maker.op(OpKind::Calc { ns });
-        self.now.into_iter().chain(after).for_each(|on| maker.edge(op, on));
+    fn compute(&self, ns: u64, after: Option<u32>, builder: &mut RankBuilder<'_>) -> u32 {
+        let op = builder.op(OpKind::Calc { ns });
+        self.now.into_iter().chain(after).for_each(|on| builder.edge(op, on));
         op
     }
 
     /// Appends a collective after an operation. Returns the operation that ends it.
-    fn together(&mut self, shared: Option<(Collective, RankGroupKind, u64)>, after: u32, maker: &mut Maker<'_>) -> u32 {
+    fn add_collective(
+        &mut self,
+        shared: Option<(Collective, RankGroupKind, u64)>,
+        after: u32,
+        builder: &mut RankBuilder<'_>,
+    ) -> u32 {
         // All ranks count alike, so a number is the same collective on each of them.
         self.tag += 1;
-        let Some((what, group, bytes @ 1..)) = shared else { return after };
-        let Some((members, place)) = self.groups.get(&group) else { return after };
+        let Some((collective, group, bytes @ 1..)) = shared else { return after };
+        let Some((members, index)) = self.groups.get(&group) else { return after };
         let CollectiveOps { first, last: end } =
-            maker.collective(what, bytes, Membership { members, place: *place }, self.tag);
-        maker.edge(first, after);
+            builder.collective(collective, bytes, Membership { members, index: *index }, self.tag);
+        builder.edge(first, after);
         end
     }
 }
@@ -495,7 +502,7 @@ mod tests {
     /// Total bytes sent by each rank, by group and collective.
     #[test]
     fn collectives_move_their_bytes() {
-        for (word, bytes, each) in [
+        for (token, bytes, each) in [
             ("ALLREDUCE", "800", [800, 800, 2 * 3 * 200]),
             ("ALLGATHER", "800", [400, 400, 600]),
             ("REDUCESCATTER", "800", [400, 400, 600]),
@@ -507,13 +514,13 @@ mod tests {
             ("NONE", "800", [0, 0, 0]),
         ] {
             for (column, each) in each.into_iter().enumerate() {
-                let part = |at| if at == column { format!("5 {word} {bytes}") } else { "5 NONE 0".into() };
+                let part = |at| if at == column { format!("5 {token} {bytes}") } else { "5 NONE 0".into() };
                 let text = workload(&[&format!("x -1 {} {} {} 7", part(0), part(1), part(2))]);
                 let (goal, found) = read(&text, passes(1)).unwrap();
                 for rank in &goal.ranks {
                     let sent =
                         rank.ops.iter().map(|op| if let OpKind::Send { bytes, .. } = op.kind { bytes } else { 0 });
-                    assert_eq!(sent.sum::<u64>(), each, "{word} in part {column}");
+                    assert_eq!(sent.sum::<u64>(), each, "{token} in part {column}");
                 }
                 assert_eq!((found.collectives, found.empty), (usize::from(each > 0), usize::from(bytes == "0")));
             }
@@ -523,7 +530,7 @@ mod tests {
     /// Send times of two ranks with two layers and two passes, if a message takes `2` ns and nothing waits for a
     /// receiver.
     #[test]
-    fn what_follows_a_weight_gradient_does_not_wait_for_it() {
+    fn weight_gradient_collective_runs_concurrently() {
         let text = "HYBRID_TRANSFORMER model_parallel_NPU_group: 1 all_gpus: 2\n2\n\
             a -1 10 NONE 0 20 NONE 0 40 ALLGATHER 2 1000\nb -1 100 NONE 0 200 NONE 0 400 ALLGATHER 2 5\n";
         let (goal, found) = read(text, passes(2)).unwrap();
@@ -531,11 +538,11 @@ mod tests {
         let rank = &goal.ranks[0];
         let mut ends = vec![0u64; rank.ops.len()];
         let mut begun = Vec::new();
-        for (op, what) in rank.ops.iter().enumerate() {
+        for (op, operation) in rank.ops.iter().enumerate() {
             let begin =
                 rank.edges.iter().filter(|edge| edge.op as usize == op).map(|edge| ends[edge.on as usize]).max();
             let begin = begin.unwrap_or(0);
-            ends[op] = match what.kind {
+            ends[op] = match operation.kind {
                 OpKind::Calc { ns } => begin + ns,
                 OpKind::Recv { .. } => begin + 2,
                 OpKind::Send { .. } => {
@@ -549,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_is_read() {
+    fn header_line_is_parsed() {
         let text = workload(&["x -1 1 ALLREDUCE_EP 8 1 NONE 0 1 NONE 0 1"]);
         let other = text.replace("ga: 1", "ga: 4 later: 1 2 pp_comm 0.5").replace("ep: 2", "ep: 1");
         let (goal, found) = read(&other, passes(1)).unwrap();
@@ -562,7 +569,7 @@ mod tests {
 
     /// Workloads of older revisions of AICB do not state the number of ranks.
     #[test]
-    fn ranks_may_come_by_an_option() {
+    fn rank_count_may_be_an_option() {
         let line = "layer -1 1000 ALLREDUCE 8000000 1000 NONE 0 1000 NONE 0 100";
         let older = format!(
             "HYBRID_TRANSFORMER_FWD_IN_BCKWD\tmodel_parallel_NPU_group: 8 checkpoints: 0 checkpoint_initiates: 0\n1\n{line}\n"
@@ -584,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_place() {
+    fn errors_have_byte_ranges() {
         let good = workload(&["x -1 1 ALLREDUCE 8 1 NONE 0 1 NONE 0 1"]);
         assert!(read(&good, passes(1)).is_ok());
         for (from, to, at) in [

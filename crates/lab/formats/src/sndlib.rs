@@ -8,11 +8,11 @@
 use crate::graph::{Capacity, Graph, GraphLink, GraphNode, LinkDirection, NodeNames, Position};
 use crate::{ByteRange, Error};
 
-type SndlibWord<'a> = (&'a str, ByteRange);
+type SndlibToken<'a> = (&'a str, ByteRange);
 
 /// Words, and brackets one by one; without comments and the line `?SNDlib ...`.
-fn words(text: &str) -> Vec<SndlibWord<'_>> {
-    let mut words = Vec::new();
+fn tokens(text: &str) -> Vec<SndlibToken<'_>> {
+    let mut tokens = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let content = line.split('#').next().unwrap_or_default();
@@ -29,48 +29,48 @@ fn words(text: &str) -> Vec<SndlibWord<'_>> {
                     }
                     _ => rest.find(ends).unwrap_or(rest.len()),
                 };
-                words.push((&rest[..length], ByteRange::new(start + at..start + at + length)));
+                tokens.push((&rest[..length], ByteRange::new(start + at..start + at + length)));
                 at += length;
             }
         }
         start += line.len();
     }
-    words
+    tokens
 }
 
-struct WordReader<'a> {
-    words: Vec<SndlibWord<'a>>,
+struct TokenReader<'a> {
+    tokens: Vec<SndlibToken<'a>>,
     at: usize,
     end: usize,
 }
 
-impl<'a> WordReader<'a> {
+impl<'a> TokenReader<'a> {
     fn peek(&self) -> Option<&'a str> {
-        self.words.get(self.at).map(|word| word.0)
+        self.tokens.get(self.at).map(|token| token.0)
     }
 
-    fn needed(&mut self, expected: &str) -> Result<SndlibWord<'a>, Error> {
-        let word = self.words.get(self.at).copied();
+    fn needed(&mut self, expected: &str) -> Result<SndlibToken<'a>, Error> {
+        let token = self.tokens.get(self.at).copied();
         self.at += 1;
-        word.ok_or_else(|| {
+        token.ok_or_else(|| {
             Error::text(ByteRange::new(self.end..self.end), "the file ends here", format!("expected {expected}"))
         })
     }
 
     fn bracket(&mut self, bracket: &str) -> Result<(), Error> {
-        let (word, at) = self.needed(&format!("`{bracket}`"))?;
-        if word == bracket {
+        let (token, at) = self.needed(&format!("`{bracket}`"))?;
+        if token == bracket {
             Ok(())
         } else {
-            Err(Error::text(at, format!("`{word}`"), format!("expected `{bracket}`")))
+            Err(Error::text(at, format!("`{token}`"), format!("expected `{bracket}`")))
         }
     }
 
-    fn number(&mut self, what: &str) -> Result<(f64, ByteRange), Error> {
-        let (word, at) = self.needed(what)?;
-        let number = word.parse().ok().filter(|number: &f64| number.is_finite());
+    fn number(&mut self, expected: &str) -> Result<(f64, ByteRange), Error> {
+        let (token, at) = self.needed(expected)?;
+        let number = token.parse().ok().filter(|number: &f64| number.is_finite());
         let number =
-            number.ok_or_else(|| Error::text(at, format!("`{word}` is no number"), format!("expected {what}")))?;
+            number.ok_or_else(|| Error::text(at, format!("`{token}` is no number"), format!("expected {expected}")))?;
         Ok((number, at))
     }
 
@@ -93,10 +93,10 @@ impl<'a> WordReader<'a> {
 /// # Errors
 /// If the text is not in SNDlib's native format, or a link has an unknown end.
 pub fn read(text: &str) -> Result<Graph, Error> {
-    let mut reader = WordReader { words: words(text), at: 0, end: text.len() };
+    let mut reader = TokenReader { tokens: tokens(text), at: 0, end: text.len() };
     let mut graph = Graph::default();
     let mut names = NodeNames::default();
-    let mut ends: Vec<[SndlibWord<'_>; 2]> = Vec::new();
+    let mut ends: Vec<[SndlibToken<'_>; 2]> = Vec::new();
     let mut drawn = false;
     while reader.peek().is_some() {
         let (section, at) = reader.needed("a section")?;
@@ -158,24 +158,24 @@ pub fn read(text: &str) -> Result<Graph, Error> {
 
 /// Reads the fields after a link's ends: the installed capacity and its cost, routing cost, setup cost, and modules in
 /// brackets. Each of these may be missing from some place on.
-fn capacity(reader: &mut WordReader<'_>) -> Result<Option<f64>, Error> {
+fn capacity(reader: &mut TokenReader<'_>) -> Result<Option<f64>, Error> {
     let mut found = None;
-    let is_number = |reader: &WordReader<'_>| reader.peek().is_some_and(|word| word.parse::<f64>().is_ok());
-    for place in 0..4 {
+    let is_number = |reader: &TokenReader<'_>| reader.peek().is_some_and(|token| token.parse::<f64>().is_ok());
+    for field in 0..4 {
         // A number may also be the name of the next link, which a bracket follows.
-        if !is_number(reader) || reader.words.get(reader.at + 1).is_some_and(|word| word.0 == "(") && place == 0 {
+        if !is_number(reader) || reader.tokens.get(reader.at + 1).is_some_and(|token| token.0 == "(") && field == 0 {
             break;
         }
         let (number, _) = reader.number("a number")?;
-        found = if place == 0 && number > 0.0 { Some(number) } else { found };
+        found = if field == 0 && number > 0.0 { Some(number) } else { found };
     }
     if reader.peek() == Some("(") {
         reader.bracket("(")?;
-        let mut place = 0;
+        let mut index = 0;
         while reader.peek() != Some(")") {
             let (number, _) = reader.number("a module's capacity")?;
-            found = found.or((place == 0 && number > 0.0).then_some(number));
-            place += 1;
+            found = found.or((index == 0 && number > 0.0).then_some(number));
+            index += 1;
         }
         reader.bracket(")")?;
     }
@@ -202,15 +202,15 @@ mod tests {
 
     /// Drawings in which some coordinates look like degrees.
     #[test]
-    fn coordinates_of_a_drawing_are_no_places() {
+    fn drawing_coordinates_are_not_positions() {
         let graph = read(&SMALL.replacen("17.0 12.0", "700.0 12.0", 1)).unwrap();
         assert!(graph.nodes.iter().all(|node| node.position.is_none()));
         assert!(graph.left_out.iter().any(|what| what.starts_with("coordinates")), "{:?}", graph.left_out);
     }
 
     #[test]
-    fn mistakes_have_their_place() {
-        for (from, to, place, name) in [
+    fn errors_have_byte_ranges() {
+        for (from, to, location, name) in [
             ("( Bonn Ulm ) 40", "( Bonn Um ) 40", "12:13", "`Um`"),
             ("Ulm (", "Bonn (", "8:3", "`Bonn`"),
             ("7.10", "x", "7:10", "`x`"),
@@ -219,7 +219,7 @@ mod tests {
         ] {
             let text = SMALL.replacen(from, to, 1);
             let error = read(&text).unwrap_err();
-            assert_eq!(error.line_and_column(&text), place, "{error}");
+            assert_eq!(error.line_and_column(&text), location, "{error}");
             assert!(error.to_string().contains(name), "{error}");
         }
         assert_eq!(read("").unwrap(), Graph::default());
@@ -227,7 +227,7 @@ mod tests {
 
     /// A node may have up to two more groups, as the format's own description states.
     #[test]
-    fn what_follows_a_position_is_skipped() {
+    fn text_after_a_position_is_skipped() {
         let more = SMALL.replacen("( 9.99, 48.40 )", "( 9.99 48.40 ) () ( 2 x )", 1);
         assert!(more != SMALL);
         assert_eq!(read(&more).unwrap().nodes.len(), 3);

@@ -42,8 +42,8 @@ impl<'a> CsvTable<'a> {
             .from_reader(body.as_bytes());
         let shift = text.len() - body.len();
         let mut record = StringRecord::new();
-        let there = reader.read_record(&mut record).map_err(|error| broken(&error))?;
-        if !there {
+        let has_record = reader.read_record(&mut record).map_err(|error| broken(&error))?;
+        if !has_record {
             return Err(Error::text(ByteRange::new(0..0), "the table is empty", "expected a header"));
         }
         let header_at = line_of(text, shift, record.position());
@@ -64,9 +64,9 @@ impl<'a> CsvTable<'a> {
     /// Returns the next row; none at the end.
     pub(crate) fn next(&mut self) -> Result<Option<CsvRow>, Error> {
         let mut cells = StringRecord::new();
-        let there = self.reader.read_record(&mut cells).map_err(|error| broken(&error))?;
+        let has_record = self.reader.read_record(&mut cells).map_err(|error| broken(&error))?;
         let at = line_of(self.text, self.shift, cells.position());
-        Ok(there.then_some(CsvRow { cells, at }))
+        Ok(has_record.then_some(CsvRow { cells, at }))
     }
 }
 

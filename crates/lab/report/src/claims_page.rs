@@ -43,7 +43,7 @@ pub struct RecordedClaim {
     /// The claim as text.
     pub text: String,
     /// The paper's value or words.
-    pub said: String,
+    pub paper_value: String,
     /// Measured value, with its unit; empty if nothing was measured.
     pub measured: String,
     /// Size of the experiment: `quick` or `paper`.

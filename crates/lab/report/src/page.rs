@@ -288,11 +288,11 @@ impl Section {
 
     fn lead(self, data: &ReportData) -> &'static str {
         match self {
-            Section::Warnings => "These runs need care before a number below is believed.",
+            Section::Warnings => "Read these warnings before using the numbers.",
             Section::Results => "One row a run. A dot and bold type mark the best of a column.",
             Section::Claims => "The paper's statements and the measurements here.",
             Section::Averages => {
-                "The mean over all seeds and, behind ±, half of its 95 % confidence interval (Student’s t). A dot and bold type mark \
+                "The mean over all seeds ± half of its 95 % confidence interval (Student’s t). A dot and bold type mark \
                  the best mean of a column."
             }
             Section::Pooled => {
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn all_sections_with_everything_and_none_with_nothing() {
+    fn sections_follow_from_the_data() {
         assert_eq!(sections(&everything()), Section::ALL);
         assert_eq!(sections(&ReportData::default()), []);
     }
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn each_section_goes_with_its_data() {
+    fn sections_without_data_are_absent() {
         type Remove = fn(&mut ReportData);
         let cases: [(Section, Remove); 17] = [
             (Section::Warnings, |d| {
@@ -562,14 +562,14 @@ mod tests {
     }
 
     #[test]
-    fn one_warning_of_one_run_is_enough() {
+    fn single_warning_is_shown() {
         let mut data = everything();
         data.warnings.clear();
         assert!(sections(&data).contains(&Section::Warnings));
     }
 
     #[test]
-    fn axes_leave_out_schemes_seeds_and_what_never_changes() {
+    fn axes_exclude_schemes_seeds_and_constants() {
         let at = |scheme: &str, seed: u32, load: f64| RunData {
             point: vec![
                 ("traffic.seed".into(), json!(seed)),

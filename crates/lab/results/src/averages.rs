@@ -150,12 +150,12 @@ impl TableSpec {
             ("drops", "network.drops"),
             ("timeouts", "network.timeouts"),
         ];
-        Self::made("Completion times", columns.map(|(label, value)| (label.to_owned(), value.to_owned())))
+        Self::of_columns("Completion times", columns.map(|(label, value)| (label.to_owned(), value.to_owned())))
     }
 
     /// The tables that show results of these runs: completion times over several seeds, size bins, and iterations and end-to-end
     /// times of jobs and schedules.
-    pub fn usual(runs: &[RunResults]) -> Vec<Self> {
+    pub fn defaults(runs: &[RunResults]) -> Vec<Self> {
         let names = |of: &dyn Fn(&RunResults) -> Vec<String>| {
             let mut known: Vec<String> = Vec::new();
             for name in runs.iter().flat_map(of) {
@@ -176,7 +176,7 @@ impl TableSpec {
             [stat("p50"), stat("p99")]
         };
         if !bins.is_empty() {
-            specs.push(Self::made("Slowdown by size bin", bins.iter().flat_map(of_bin)));
+            specs.push(Self::of_columns("Slowdown by size bin", bins.iter().flat_map(of_bin)));
         }
         let of_job = |job: &String| {
             let column = |label: &str, key: &str| (format!("{job} {label}"), format!("{}.{key}", class_text(job)));
@@ -186,12 +186,12 @@ impl TableSpec {
         let of_schedule = |name: &String| (format!("{name} end to end"), format!("{}.end_to_end", class_text(name)));
         if !jobs.is_empty() || !schedules.is_empty() {
             let columns = jobs.iter().flat_map(of_job).chain(schedules.iter().map(of_schedule));
-            specs.push(Self::made("Iterations and schedules", columns));
+            specs.push(Self::of_columns("Iterations and schedules", columns));
         }
         specs
     }
 
-    fn made(title: &str, columns: impl IntoIterator<Item = (String, String)>) -> Self {
+    fn of_columns(title: &str, columns: impl IntoIterator<Item = (String, String)>) -> Self {
         let column = |(label, text): (String, String)| {
             let value = expression_of_a_run(&text);
             debug_assert!(value.is_ok(), "{value:?}");
@@ -253,7 +253,7 @@ impl TableSpec {
         };
         let part = |(point, rows): (String, Schemes<'_>)| {
             let rows: Vec<SchemeAverages> = rows.into_iter().map(row).collect();
-            let best = (0..self.columns.len()).map(|place| self.columns[place].best(&rows, place)).collect();
+            let best = (0..self.columns.len()).map(|column| self.columns[column].best(&rows, column)).collect();
             PointAverages { point, rows, best }
         };
         AveragesTable {
@@ -267,18 +267,18 @@ impl TableSpec {
 impl AverageColumn {
     /// Returns the row with the best mean, if the column has a better direction, no other row is as good and another
     /// row has a value.
-    fn best(&self, rows: &[SchemeAverages], place: usize) -> Option<usize> {
+    fn best(&self, rows: &[SchemeAverages], column: usize) -> Option<usize> {
         let better = self.better?;
         let amounts =
-            rows.iter().enumerate().filter_map(|(row, it)| Some((row, it.cells[place].as_ref()?.of.mean.amount)));
+            rows.iter().enumerate().filter_map(|(row, it)| Some((row, it.cells[column].as_ref()?.of.mean.amount)));
         let known: Vec<(usize, f64)> = amounts.collect();
         let (&(first, amount), rest) = known.split_first()?;
         let best = rest.iter().fold((first, amount), |best, &(row, amount)| {
             let wins = if better == Better::Less { amount < best.1 } else { amount > best.1 };
             if wins { (row, amount) } else { best }
         });
-        let alone = known.iter().filter(|(_, amount)| amount.total_cmp(&best.1).is_eq()).count() == 1;
-        (alone && known.len() > 1).then_some(best.0)
+        let is_unique = known.iter().filter(|(_, amount)| amount.total_cmp(&best.1).is_eq()).count() == 1;
+        (is_unique && known.len() > 1).then_some(best.0)
     }
 }
 
@@ -290,8 +290,8 @@ pub(crate) fn by_point<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Ve
     let mut points: Vec<(String, Schemes<'a>)> = Vec::new();
     for run in runs {
         let scheme = run.manifest.point.get("scheme").and_then(serde_json::Value::as_str);
-        let point = place(&mut points, &point_of(run));
-        place(point, scheme.unwrap_or(&run.manifest.run)).push(run);
+        let point = entry_mut(&mut points, &point_of(run));
+        entry_mut(point, scheme.unwrap_or(&run.manifest.run)).push(run);
     }
     points
 }
@@ -300,21 +300,21 @@ pub(crate) fn by_point<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Ve
 pub fn points(runs: &[RunResults]) -> Vec<Vec<usize>> {
     let mut points: Vec<(String, Vec<usize>)> = Vec::new();
     for (number, run) in runs.iter().enumerate() {
-        place(&mut points, &point_of(run)).push(number);
+        entry_mut(&mut points, &point_of(run)).push(number);
     }
-    points.into_iter().map(|(_, places)| places).collect()
+    points.into_iter().map(|(_, indices)| indices).collect()
 }
 
 /// A run's place in the grid but for its scheme and seed: `load = 0.4`, or nothing.
 pub fn point_of(run: &RunResults) -> String {
-    let aside = |key: &str| key == "scheme" || key.rsplit('.').next() == Some("seed");
+    let is_excluded = |key: &str| key == "scheme" || key.rsplit('.').next() == Some("seed");
     let shown = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let parts = run.manifest.point.iter().filter(|(key, _)| !aside(key));
+    let parts = run.manifest.point.iter().filter(|(key, _)| !is_excluded(key));
     parts.map(|(key, value)| format!("{key} = {}", shown(value))).collect::<Vec<_>>().join(", ")
 }
 
 /// The entry of that name, made at the end if there is none.
-pub(crate) fn place<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a mut T {
+pub(crate) fn entry_mut<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a mut T {
     let index = entries.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
         entries.push((name.to_owned(), T::default()));
         entries.len() - 1
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_completion_times_reads_its_expressions() {
+    fn completion_time_table_parses() {
         let table = TableSpec::of_completion_times();
         assert!(table.columns.iter().all(|column| !column.value.is_constant()));
     }
@@ -464,25 +464,29 @@ mod tests {
             run
         };
         let runs = [at("a", 0.4, 1, 3), at("b", 0.4, 1, 1), at("a", 0.8, 1, 1), at("a", 0.4, 2, 5), at("b", 0.4, 2, 1)];
-        let made = table(&json!([{ "label": "lost|", "value": "network.drops", "better": "less" }])).unwrap().of(&runs);
-        let points: Vec<_> = made.parts.iter().map(|part| (part.point.as_str(), part.rows.len())).collect();
+        let averages =
+            table(&json!([{ "label": "lost|", "value": "network.drops", "better": "less" }])).unwrap().of(&runs);
+        let points: Vec<_> = averages.parts.iter().map(|part| (part.point.as_str(), part.rows.len())).collect();
         assert_eq!(points, [("load = 0.4", 2), ("load = 0.8", 1)]);
-        let first: Vec<_> =
-            made.parts[0].rows.iter().map(|row| (row.label.as_str(), row.cells[0].unwrap().of.mean.amount)).collect();
+        let first: Vec<_> = averages.parts[0]
+            .rows
+            .iter()
+            .map(|row| (row.label.as_str(), row.cells[0].unwrap().of.mean.amount))
+            .collect();
         assert_eq!(
-            (first, made.parts[0].best[0], made.parts[1].best[0]),
+            (first, averages.parts[0].best[0], averages.parts[1].best[0]),
             (vec![("A", 4.0), ("B", 1.0)], Some(1), None)
         );
         let expected = "load = 0.4|A|lost||4 ± 13|\nload = 0.4|B|lost||1 ± 0|best\nload = 0.8|A|lost||1|\n";
-        assert_eq!(shown(&made), expected);
+        assert_eq!(shown(&averages), expected);
         // Where seeds change nothing, there is no interval.
         let mut same = [at("a", 0.4, 1, 3), at("a", 0.4, 2, 3), at("a", 0.4, 3, 3)];
         for run in &mut same {
             run.summary.network.timeouts = 0;
         }
-        let made = table(&json!([{ "label": "lost", "value": "network.drops" }])).unwrap();
-        assert_eq!(shown(&made.of(&same)), "load = 0.4|A|lost|3|deterministic\n");
-        assert_eq!(shown(&made.of(&same[..1])), "load = 0.4|A|lost|3|\n");
+        let averages = table(&json!([{ "label": "lost", "value": "network.drops" }])).unwrap();
+        assert_eq!(shown(&averages.of(&same)), "load = 0.4|A|lost|3|deterministic\n");
+        assert_eq!(shown(&averages.of(&same[..1])), "load = 0.4|A|lost|3|\n");
         let column = json!([{ "label": "lost", "value": "network.drops" }]);
         let points = |more: serde_json::Value| {
             let mut spec = json!({ "title": "T", "columns": column });
@@ -501,11 +505,11 @@ mod tests {
 
     /// The three ways to write a metric have the same column, which marks a 99th percentile of few flows.
     #[test]
-    fn columns_take_metrics_as_everything_else_does() {
+    fn columns_accept_every_metric() {
         let run = testbed::results();
         let cell = |metric: &str| {
-            let made = table(&json!([{ "label": "x", "value": metric }])).unwrap().of(std::slice::from_ref(&run));
-            (made.parts[0].rows[0].cells[0].unwrap().to_string(), shown(&made).contains("p99 of few"))
+            let averages = table(&json!([{ "label": "x", "value": metric }])).unwrap().of(std::slice::from_ref(&run));
+            (averages.parts[0].rows[0].cells[0].unwrap().to_string(), shown(&averages).contains("p99 of few"))
         };
         let (p99, legend) = cell("it.small.slowdown.p99");
         assert!(p99.ends_with(FEW_SIGN) && legend, "{p99}");
@@ -516,10 +520,10 @@ mod tests {
         assert!(!mean.contains('?') && !legend, "{mean}");
         let mut many = run.clone();
         many.summary.flows.sizes.0[0].1.completed = 100;
-        let made = table(&json!([{ "label": "x", "value": "p99(small.slowdown)" }])).unwrap();
-        assert!(!shown(&made.of(&[many.clone()])).contains("few"));
+        let averages = table(&json!([{ "label": "x", "value": "p99(small.slowdown)" }])).unwrap();
+        assert!(!shown(&averages.of(&[many.clone()])).contains("few"));
         // One run of few is enough.
-        assert!(shown(&made.of(&[many, run.clone()])).contains("few"));
+        assert!(shown(&averages.of(&[many, run.clone()])).contains("few"));
     }
 
     #[test]

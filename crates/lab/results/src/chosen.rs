@@ -29,12 +29,12 @@ pub enum NotFound {
         known: String,
     },
     /// No run has the value.
-    #[error("no run has {key}={asked}; there are {known}")]
+    #[error("no run has {key}={requested}; there are {known}")]
     Value {
         /// The key.
         key: String,
         /// Requested value.
-        asked: String,
+        requested: String,
         /// The key's values.
         known: String,
     },
@@ -47,14 +47,16 @@ pub enum NotFound {
 /// # Errors
 /// When no run has a key or a value, or a key is the end of several.
 pub fn chosen(mut runs: Vec<RunResults>, wanted: &[(String, String)]) -> Result<Vec<RunResults>, NotFound> {
-    let wanted: Vec<(String, String)> =
-        wanted.iter().map(|(key, asked)| Ok((in_full(&runs, key)?, asked.clone()))).collect::<Result<_, NotFound>>()?;
-    let found = |key: &str, asked: &str| runs.iter().any(|run| is(run, key, asked));
-    if let Some((key, asked)) = wanted.iter().find(|(key, asked)| !found(key, asked)) {
-        return Err(not_found(&runs, key, asked));
+    let wanted: Vec<(String, String)> = wanted
+        .iter()
+        .map(|(key, requested)| Ok((in_full(&runs, key)?, requested.clone())))
+        .collect::<Result<_, NotFound>>()?;
+    let found = |key: &str, requested: &str| runs.iter().any(|run| is(run, key, requested));
+    if let Some((key, requested)) = wanted.iter().find(|(key, requested)| !found(key, requested)) {
+        return Err(not_found(&runs, key, requested));
     }
     runs.retain(|run| {
-        wanted.iter().all(|(key, _)| wanted.iter().any(|(other, asked)| other == key && is(run, key, asked)))
+        wanted.iter().all(|(key, _)| wanted.iter().any(|(other, requested)| other == key && is(run, key, requested)))
     });
     Ok(runs)
 }
@@ -69,12 +71,12 @@ fn in_full(runs: &[RunResults], name: &str) -> Result<String, NotFound> {
 }
 
 /// Returns whether a run has this value of a key that at least one run has.
-fn is(run: &RunResults, key: &str, asked: &str) -> bool {
+fn is(run: &RunResults, key: &str, requested: &str) -> bool {
     match value_of(run, key) {
-        None => asked == NONE,
+        None => requested == NONE,
         Some(value) => {
             let text = shown(&value);
-            text == asked || number(&text).is_some_and(|value| number(asked) == Some(value))
+            text == requested || number(&text).is_some_and(|value| number(requested) == Some(value))
         }
     }
 }
@@ -105,7 +107,7 @@ fn number(text: &str) -> Option<f64> {
     }
 }
 
-fn not_found(runs: &[RunResults], key: &str, asked: &str) -> NotFound {
+fn not_found(runs: &[RunResults], key: &str, requested: &str) -> NotFound {
     let key = key.to_owned();
     if runs.iter().all(|run| value_of(run, &key).is_none()) {
         let scheme = runs.iter().any(|run| value_of(run, SCHEME).is_some()).then(|| SCHEME.to_owned());
@@ -113,7 +115,7 @@ fn not_found(runs: &[RunResults], key: &str, asked: &str) -> NotFound {
         return NotFound::Key { key, known: listed(scheme.into_iter().chain(keys)) };
     }
     let values = runs.iter().map(|run| value_of(run, &key).as_ref().map_or_else(|| NONE.to_owned(), shown));
-    NotFound::Value { known: listed(values), asked: asked.to_owned(), key }
+    NotFound::Value { known: listed(values), requested: requested.to_owned(), key }
 }
 
 /// Lists each once, in the order of first appearance.
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_a_key_are_one_or_the_other_and_keys_hold_together() {
+    fn key_filters_are_or_within_a_key_and_and_across_keys() {
         let count = |wanted: &[(&str, &str)]| {
             let wanted: Vec<_> = wanted.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
             chosen(runs(), &wanted).map(|runs| runs.len()).map_err(|error| error.to_string())

@@ -129,7 +129,7 @@ pub(crate) struct Matched<'a, T> {
     pub(crate) only_after: Vec<String>,
 }
 
-/// Matches runs by id; two sets of one run each match whatever their ids.
+/// Matches runs by id; two sets of one run each match regardless of their ids.
 pub(crate) fn matched<'a, T>(before: &[&'a T], after: &[&'a T], id: impl Fn(&T) -> &str) -> Matched<'a, T> {
     if let ([before], [after]) = (before, after) {
         return Matched { pairs: vec![(before, after)], only_before: Vec::new(), only_after: Vec::new() };
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_the_same_as_itself() {
+    fn run_compared_with_itself_has_no_differences() {
         let one = summary();
         let comparison = compare(&[&one], &[&one], 0.0);
         assert!(!comparison.regressed());
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_measured_is_a_regression() {
+    fn missing_measurement_is_a_regression() {
         let mut one = summary();
         let mut two = summary();
         one.fairness.jain_final = Some(0.99);

@@ -81,14 +81,14 @@ pub struct Beginning {
 
 impl ClassConditions {
     /// Conditions of a class with these extremes.
-    pub fn of(least: Beginning, most: Beginning) -> Self {
-        let both = [least, most];
+    pub fn of(min: Beginning, max: Beginning) -> Self {
+        let both = [min, max];
         let window = both.iter().all(|it| it.window.get() < NO_LIMIT);
         let pacing = both.iter().all(|it| it.pacing != Rate::MAX);
         Self {
-            bdp_bytes: Range::of(least.bdp.get(), most.bdp.get()),
-            initial_window_bytes: window.then(|| Range::of(least.window.get(), most.window.get())),
-            initial_rate_bps: pacing.then(|| Range::of(least.pacing.bps(), most.pacing.bps())),
+            bdp_bytes: Range::of(min.bdp.get(), max.bdp.get()),
+            initial_window_bytes: window.then(|| Range::of(min.window.get(), max.window.get())),
+            initial_rate_bps: pacing.then(|| Range::of(min.pacing.bps(), max.pacing.bps())),
         }
     }
 
@@ -119,9 +119,13 @@ impl ClassConditions {
         match (self.initial_window_bytes, rate) {
             (Some(window), rate) => {
                 let share = |window: u64, bdp: u64| window as f64 / bdp.max(1) as f64;
-                let most = share(window.max, self.bdp_bytes.max);
+                let max_share = share(window.max, self.bdp_bytes.max);
                 let pacing = rate.map_or_else(String::new, |rate| format!(" at {rate}"));
-                format!("{}{pacing} ({} BDP)", window.shown(DimensionedValue::bytes), DimensionedValue::number(most))
+                format!(
+                    "{}{pacing} ({} BDP)",
+                    window.shown(DimensionedValue::bytes),
+                    DimensionedValue::number(max_share)
+                )
             }
             (None, Some(rate)) => format!("no window, {rate}"),
             (None, None) => "by credits, or of an external law".to_owned(),
@@ -138,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_told_with_their_share_of_the_bdp() {
+    fn windows_are_shown_as_bdp_fractions() {
         let ten = ClassConditions::of(beginning(100_000, 15_000), beginning(50_000_000, 15_000));
         assert_eq!(ten.initial_window(), "15 KB (0.0003 BDP)");
         let one = ClassConditions::of(beginning(100_000, 100_000), beginning(200_000, 200_000));

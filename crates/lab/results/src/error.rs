@@ -11,10 +11,10 @@ use units::Span;
 #[derive(Debug, Error)]
 pub enum Error {
     /// The caller's description does not fit the run.
-    #[error("the description of the run does not fit it: {what}")]
+    #[error("the description of the run does not fit it: {reason}")]
     Mismatch {
         /// The mismatch.
-        what: String,
+        reason: String,
     },
     /// The system refused.
     #[error("cannot {action} `{}`: {source}", path.display())]
@@ -61,7 +61,7 @@ pub enum Error {
     },
     /// Files with the names of our files, without a manifest or plan that states their owner.
     #[error(
-        "`{}` {lacks}, so Narrows cannot determine whether {} its own: {}; move these files out of `{}` and give the command that made \
+        "`{}` {defect}, so Narrows cannot determine whether {} its own: {}; move these files out of `{}` and give the command that made \
          the results again: finished runs that have their own manifests are kept (--force runs all again)",
         file.display(), are(*count), listed(named, *count), path.display()
     )]
@@ -71,7 +71,7 @@ pub enum Error {
         /// The manifest or the plan.
         file: PathBuf,
         /// The defect: `is missing`, ...
-        lacks: &'static str,
+        defect: &'static str,
         /// The first of the files, as displayed.
         named: Vec<String>,
         /// The number of all files.
@@ -79,14 +79,14 @@ pub enum Error {
     },
     /// A report that Narrows did not write, or that was changed since.
     #[error(
-        "will not replace `{}`: {why}\nhelp: move that file out of the results directory, and give the command again",
+        "will not replace `{}`: {reason}\nhelp: move that file out of the results directory, and give the command again",
         path.display()
     )]
     Edited {
         /// The report.
         path: PathBuf,
         /// The difference.
-        why: String,
+        reason: String,
     },
     /// A writer ended while its set was taking another one's place, and this process may not finish that.
     #[error("`{}` is between old and new results: {reason}", path.display())]
@@ -259,9 +259,9 @@ impl Error {
         Self::Occupied { path: target.to_path_buf(), named: shown(target, theirs), count: theirs.len() }
     }
 
-    pub(crate) fn unmarked(target: &Path, file: &Path, lacks: &'static str, files: &[PathBuf]) -> Self {
+    pub(crate) fn unmarked(target: &Path, file: &Path, defect: &'static str, files: &[PathBuf]) -> Self {
         let (path, file) = (target.to_path_buf(), file.to_path_buf());
-        Self::Unmarked { path, file, lacks, named: shown(target, files), count: files.len() }
+        Self::Unmarked { path, file, defect, named: shown(target, files), count: files.len() }
     }
 
     pub(crate) fn differs(path: &Path, how: Difference) -> Self {

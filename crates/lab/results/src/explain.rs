@@ -74,7 +74,7 @@ pub struct SlowFlowEntry {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trait {
     /// The attribute.
-    pub what: FlowAttribute,
+    pub attribute: FlowAttribute,
     /// The mean over the slowest flows.
     pub slowest: f64,
     /// The mean over their typical flows; none where no slow flow has one.
@@ -220,7 +220,7 @@ impl FlowAttribute {
 /// The slowest flows of each scheme at each point of the grid, all seeds together; in the order of the runs. `share` is that of
 /// a class of flows: over 0, at most 1.
 pub fn by_scheme<'a>(runs: impl IntoIterator<Item = &'a RunResults>, share: f64) -> Vec<ExplainedScheme> {
-    let told = |(_, runs): (String, Vec<&RunResults>)| {
+    let explained = |(_, runs): (String, Vec<&RunResults>)| {
         let names: Vec<String> = runs.iter().map(|run| run.summary.run.clone()).collect();
         let name = match &runs[..] {
             [run, _, ..] => name_in_claims(&run.summary.run, run.summary.seed),
@@ -228,25 +228,25 @@ pub fn by_scheme<'a>(runs: impl IntoIterator<Item = &'a RunResults>, share: f64)
         };
         ExplainedScheme { name, runs: names, classes: explain(&runs, share) }
     };
-    by_point(runs).into_iter().flat_map(|(_, schemes)| schemes).map(told).collect()
+    by_point(runs).into_iter().flat_map(|(_, schemes)| schemes).map(explained).collect()
 }
 
 /// The slowest flows of each class that has any, of runs that differ in their seeds alone. `share` is that of a class: over 0, at
 /// most 1.
 pub fn explain(runs: &[&RunResults], share: f64) -> Vec<SlowestFlows> {
-    let crowds: Vec<Crowds> = runs.iter().map(|run| Crowds::new(run)).collect();
-    [Class::Intra, Class::Inter].into_iter().filter_map(|class| of_class(class, runs, &crowds, share)).collect()
+    let concurrency: Vec<Crowds> = runs.iter().map(|run| Crowds::new(run)).collect();
+    [Class::Intra, Class::Inter].into_iter().filter_map(|class| of_class(class, runs, &concurrency, share)).collect()
 }
 
 /// A flow that ended.
 struct EndedFlow<'a> {
-    /// The place of its run.
+    /// The index of its run.
     run: usize,
     row: &'a FlowRow,
     slowdown: f64,
 }
 
-fn of_class(class: Class, runs: &[&RunResults], crowds: &[Crowds], share: f64) -> Option<SlowestFlows> {
+fn of_class(class: Class, runs: &[&RunResults], concurrency: &[Crowds], share: f64) -> Option<SlowestFlows> {
     let mut unfinished = 0;
     let mut flows: Vec<EndedFlow<'_>> = Vec::new();
     for (run, results) in runs.iter().enumerate() {
@@ -266,15 +266,15 @@ fn of_class(class: Class, runs: &[&RunResults], crowds: &[Crowds], share: f64) -
     let sizes: Vec<u64> = flows.iter().map(|flow| flow.row.size.get()).collect();
     // Most flows are no flow's typical flow, and some are the typical flow of many.
     let mut known: Vec<Option<Box<AttributeValues>>> = vec![None; flows.len()];
-    let mut add = |sum: &mut AttributeValues, place: usize| {
-        let values = known[place].get_or_insert_with(|| Box::new(crowds[flows[place].run].values(&flows[place])));
+    let mut add = |sum: &mut AttributeValues, index: usize| {
+        let values = known[index].get_or_insert_with(|| Box::new(concurrency[flows[index].run].values(&flows[index])));
         for (sum, value) in sum.iter_mut().zip(values.iter()) {
             *sum += value;
         }
     };
     let (mut slowest, mut typical, mut with_typical) = (NOTHING, NOTHING, 0u64);
-    for (place, peers) in (0..count).zip(typical_of(&sizes, count)) {
-        add(&mut slowest, place);
+    for (index, peers) in (0..count).zip(typical_of(&sizes, count)) {
+        add(&mut slowest, index);
         if peers.is_empty() {
             continue;
         }
@@ -287,10 +287,10 @@ fn of_class(class: Class, runs: &[&RunResults], crowds: &[Crowds], share: f64) -
         }
         with_typical += 1;
     }
-    let one = |(place, what): (usize, FlowAttribute)| Trait {
-        what,
-        slowest: slowest[place] / count as f64,
-        typical: (with_typical > 0).then(|| typical[place] / with_typical as f64),
+    let one = |(index, attribute): (usize, FlowAttribute)| Trait {
+        attribute,
+        slowest: slowest[index] / count as f64,
+        typical: (with_typical > 0).then(|| typical[index] / with_typical as f64),
     };
     let slow = |flow: &EndedFlow<'_>| SlowFlowEntry {
         seed: runs[flow.run].summary.seed,
@@ -314,23 +314,24 @@ const NOTHING: AttributeValues = [0.0; FlowAttribute::ALL.len()];
 /// all flows in order of slowdown.
 fn typical_of(sizes: &[u64], count: usize) -> Vec<Vec<usize>> {
     let mut by_size: Vec<usize> = (0..sizes.len()).collect();
-    by_size.sort_unstable_by_key(|&place| (sizes[place], place));
+    by_size.sort_unstable_by_key(|&index| (sizes[index], index));
     // From one size to the next, flows enter at the upper end and leave at the lower end.
-    let (mut here, mut above, mut below) =
+    let (mut window, mut above, mut below) =
         (OrderStatTree::new(sizes.len()), by_size.iter().peekable(), by_size.iter().peekable());
     let mut typical = vec![Vec::new(); count];
-    for &place in by_size.iter().filter(|&&place| place < count) {
-        let (least, most) = (sizes[place].div_ceil(2), sizes[place].saturating_mul(2));
+    for &index in by_size.iter().filter(|&&index| index < count) {
+        let (least, most) = (sizes[index].div_ceil(2), sizes[index].saturating_mul(2));
         while let Some(&peer) = above.next_if(|&&peer| sizes[peer] <= most) {
-            here.put(peer);
+            window.insert(peer);
         }
         while let Some(&peer) = below.next_if(|&&peer| sizes[peer] < least) {
-            here.take(peer);
+            window.remove(peer);
         }
-        let (peers, own) = (here.len() - 1, here.before(place));
-        let taken = (peers / 10).clamp(1, MAX_TYPICAL).min(peers);
-        let first = (peers - taken) / 2;
-        typical[place] = (first..first + taken).map(|rank| here.at(rank + usize::from(rank >= own))).collect();
+        let (peers, own) = (window.len() - 1, window.before(index));
+        let typical_count = (peers / 10).clamp(1, MAX_TYPICAL).min(peers);
+        let first = (peers - typical_count) / 2;
+        typical[index] =
+            (first..first + typical_count).map(|rank| window.at(rank + usize::from(rank >= own))).collect();
     }
     typical
 }
@@ -350,9 +351,9 @@ impl OrderStatTree {
         self.len
     }
 
-    fn put(&mut self, place: usize) {
+    fn insert(&mut self, index: usize) {
         self.len += 1;
-        let mut node = place + 1;
+        let mut node = index + 1;
         while node < self.counts.len() {
             self.counts[node] += 1;
             node += node & node.wrapping_neg();
@@ -360,18 +361,18 @@ impl OrderStatTree {
     }
 
     /// Removes an element, which must be present.
-    fn take(&mut self, place: usize) {
+    fn remove(&mut self, index: usize) {
         self.len -= 1;
-        let mut node = place + 1;
+        let mut node = index + 1;
         while node < self.counts.len() {
             self.counts[node] -= 1;
             node += node & node.wrapping_neg();
         }
     }
 
-    /// Returns the number of elements before a place.
-    fn before(&self, place: usize) -> usize {
-        let (mut node, mut sum) = (place, 0);
+    /// Returns the number of elements before an index.
+    fn before(&self, index: usize) -> usize {
+        let (mut node, mut sum) = (index, 0);
         while node > 0 {
             sum += self.counts[node];
             node &= node - 1;
@@ -379,7 +380,7 @@ impl OrderStatTree {
         sum
     }
 
-    /// Returns the place with `rank` elements before it. There is one.
+    /// Returns the index with `rank` elements before it. There is one.
     fn at(&self, rank: usize) -> usize {
         debug_assert!(rank < self.len, "{rank} of {}", self.len);
         let (mut node, mut left) = (0, rank);
@@ -464,18 +465,18 @@ impl Crowds {
     }
 
     fn values(&self, flow: &EndedFlow<'_>) -> AttributeValues {
-        FlowAttribute::ALL.map(|what| self.value(what, flow))
+        FlowAttribute::ALL.map(|attribute| self.value(attribute, flow))
     }
 
-    fn value(&self, what: FlowAttribute, flow: &EndedFlow<'_>) -> f64 {
+    fn value(&self, attribute: FlowAttribute, flow: &EndedFlow<'_>) -> f64 {
         let row = flow.row;
         let fct = row.fct().map_or(0, Span::unsigned_ps);
-        let beside = |crowds: &[[ConcurrentFlows; 2]], host: u32, class: Class| {
+        let mean_concurrent = |flows: &[[ConcurrentFlows; 2]], host: u32, class: Class| {
             let (begin, end) = (row.started.ps(), row.completed.ps());
             let itself = f64::from(u8::from(class == row.class));
-            if end > begin { crowds[host as usize][class as usize].mean(begin, end) - itself } else { 0.0 }
+            if end > begin { flows[host as usize][class as usize].mean(begin, end) - itself } else { 0.0 }
         };
-        match what {
+        match attribute {
             FlowAttribute::Slowdown => flow.slowdown,
             FlowAttribute::Size => row.size.get() as f64,
             FlowAttribute::RoundTrips => share_of(fct, row.base_rtt.unsigned_ps()),
@@ -490,8 +491,8 @@ impl Crowds {
             FlowAttribute::QuickAdapts => row.actions.quick_adapts as f64,
             FlowAttribute::ProbeRtts => row.actions.probe_rtts as f64,
             FlowAttribute::Held => share_of(row.stats.held.unsigned_ps(), fct),
-            FlowAttribute::FromHost(class) => beside(&self.sends, row.src, class),
-            FlowAttribute::ToHost(class) => beside(&self.receives, row.dst, class),
+            FlowAttribute::FromHost(class) => mean_concurrent(&self.sends, row.src, class),
+            FlowAttribute::ToHost(class) => mean_concurrent(&self.receives, row.dst, class),
         }
     }
 }
@@ -505,14 +506,14 @@ mod tests {
     use crate::testbed;
 
     /// A flow of 1,000 B from host 0 to `dst`. 1 us of its time is the ideal time.
-    fn flow(number: u32, dst: u32, start_us: u64, takes_us: u64) -> FlowRow {
+    fn flow(number: u32, dst: u32, start_us: u64, duration_us: u64) -> FlowRow {
         FlowRow {
             dst,
             src: 0,
             class: Class::Intra,
             size: Bytes::new(1_000),
             started: Time::from_us(start_us),
-            completed: Time::from_us(start_us + takes_us),
+            completed: Time::from_us(start_us + duration_us),
             ideal: Span::from_us(1),
             ..testbed::flow_row(number)
         }
@@ -525,14 +526,17 @@ mod tests {
     }
 
     #[test]
-    fn crowds_are_means_over_time() {
+    fn concurrency_is_a_time_average() {
         // One from 0 to 10, one from 5 to 15.
-        let crowd = ConcurrentFlows::new(vec![5, 0], vec![10, 15]);
-        assert_eq!([crowd.mean(0, 10), crowd.mean(5, 15), crowd.mean(5, 10), crowd.mean(20, 30)], [1.5, 1.5, 2.0, 0.0]);
+        let concurrent = ConcurrentFlows::new(vec![5, 0], vec![10, 15]);
+        assert_eq!(
+            [concurrent.mean(0, 10), concurrent.mean(5, 15), concurrent.mean(5, 10), concurrent.mean(20, 30)],
+            [1.5, 1.5, 2.0, 0.0]
+        );
     }
 
     #[test]
-    fn the_slowest_stand_beside_flows_of_their_size() {
+    fn slowest_flows_are_compared_with_flows_of_their_size() {
         // Nineteen similar flows, each alone; one concurrent with all of them that takes ten times as long, and a large one.
         let mut rows: Vec<FlowRow> =
             (0..19).map(|flow_number| flow(flow_number, 1, 10 * u64::from(flow_number), 2)).collect();
@@ -549,8 +553,8 @@ mod tests {
         let [of_class] = &explain(&[&run_of(rows)], 0.01)[..] else { panic!("one class") };
         assert_eq!((of_class.flows, of_class.unfinished), (21, 1));
         assert_eq!(of_class.slowest.iter().map(|slow| slow.row.flow).collect::<Vec<_>>(), [19]);
-        let of = |what: FlowAttribute| of_class.traits.iter().find(|it| it.what == what).unwrap();
-        let both = |what: FlowAttribute| (of(what).slowest, of(what).typical.unwrap());
+        let of = |attribute: FlowAttribute| of_class.traits.iter().find(|it| it.attribute == attribute).unwrap();
+        let both = |attribute: FlowAttribute| (of(attribute).slowest, of(attribute).typical.unwrap());
         assert_eq!(both(FlowAttribute::Slowdown), (20.0, 2.0));
         // The large flow is no peer.
         assert_eq!(both(FlowAttribute::Timeouts), (3.0, 0.0));
@@ -562,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_of_one_flow_has_nothing_to_stand_beside() {
+    fn class_of_one_flow_has_no_typical_flows() {
         let [of_class] = &explain(&[&run_of(vec![flow(0, 1, 0, 5)])], 0.01)[..] else { panic!("one class") };
         assert!(of_class.traits.iter().all(|it| it.typical.is_none() && !it.stands_out()));
         assert!(explain(&[&run_of(Vec::new())], 0.01).is_empty());
@@ -571,10 +575,10 @@ mod tests {
     /// Flows of two seeds are one set: the slowest are of either, each compared with the others of its own run alone,
     /// and typical flows are of both, also one that has the slow flow's number.
     #[test]
-    fn seeds_are_told_together() {
-        let of_seed = |seed: u64, takes_us: u64| {
+    fn slowest_flows_pool_all_seeds() {
+        let of_seed = |seed: u64, duration_us: u64| {
             let mut rows: Vec<FlowRow> = (0..10).map(|number| flow(number, 1, 10 * u64::from(number), 2)).collect();
-            rows[3].completed = Time::from_us(30 + takes_us);
+            rows[3].completed = Time::from_us(30 + duration_us);
             let mut run = run_of(rows);
             run.summary.seed = seed;
             run.summary.run = format!("dctcp,seed={seed}");
@@ -584,20 +588,23 @@ mod tests {
             run
         };
         let runs = [of_seed(1, 15), of_seed(2, 40)];
-        let [told] = &by_scheme(&runs, 0.1)[..] else { panic!("one scheme") };
-        assert_eq!((told.name.as_str(), told.runs.join(" ")), ("dctcp", "dctcp,seed=1 dctcp,seed=2".to_owned()));
-        let [of_class] = &told.classes[..] else { panic!("one class") };
+        let [explained] = &by_scheme(&runs, 0.1)[..] else { panic!("one scheme") };
+        assert_eq!(
+            (explained.name.as_str(), explained.runs.join(" ")),
+            ("dctcp", "dctcp,seed=1 dctcp,seed=2".to_owned())
+        );
+        let [of_class] = &explained.classes[..] else { panic!("one class") };
         assert_eq!(of_class.flows, 20);
         let slowest: Vec<_> = of_class.slowest.iter().map(|slow| (slow.seed, slow.row.flow, slow.slowdown)).collect();
         assert_eq!(slowest, [(2, 3, 40.0), (1, 3, 15.0)]);
-        let of = |what: FlowAttribute| of_class.traits.iter().find(|it| it.what == what).unwrap();
+        let of = |attribute: FlowAttribute| of_class.traits.iter().find(|it| it.attribute == attribute).unwrap();
         assert_eq!((of(FlowAttribute::Slowdown).slowest, of(FlowAttribute::Slowdown).typical), (27.5, Some(2.0)));
         // In 40 us, three others of that run for 2 us each and a fourth for none; in 15 us, one.
         let expected = f64::midpoint(6.0 / 40.0, 2.0 / 15.0);
         assert!((of(FlowAttribute::ToHost(Class::Intra)).slowest - expected).abs() < 1e-12);
         // A group of a single run has the name of that run.
-        let [alone] = &by_scheme(&runs[..1], 0.1)[..] else { panic!("one scheme") };
-        assert_eq!((alone.name.as_str(), alone.classes[0].flows), ("dctcp,seed=1", 10));
+        let [single] = &by_scheme(&runs[..1], 0.1)[..] else { panic!("one scheme") };
+        assert_eq!((single.name.as_str(), single.classes[0].flows), ("dctcp,seed=1", 10));
     }
 
     #[test]
@@ -617,15 +624,15 @@ mod tests {
     fn typical_flows_are_those_that_a_search_finds() {
         for flows in [1, 2, 7, 64, 500] {
             // Sizes over some decades, some of them alike.
-            let size = |place: u64| (1 << (mix64(place ^ flows) % 12)) + mix64(place) % 3;
+            let size = |index: u64| (1 << (mix64(index ^ flows) % 12)) + mix64(index) % 3;
             let sizes: Vec<u64> = (0..flows).map(size).collect();
             let count = sizes.len().div_ceil(3);
-            let searched = |place: usize| {
-                let (least, most) = (sizes[place].div_ceil(2), sizes[place] * 2);
-                let is_peer = |&other: &usize| other != place && (least..=most).contains(&sizes[other]);
+            let searched = |index: usize| {
+                let (least, most) = (sizes[index].div_ceil(2), sizes[index] * 2);
+                let is_peer = |&other: &usize| other != index && (least..=most).contains(&sizes[other]);
                 let peers: Vec<usize> = (0..sizes.len()).filter(is_peer).collect();
-                let taken = (peers.len() / 10).max(1).min(peers.len());
-                peers[(peers.len() - taken) / 2..][..taken].to_vec()
+                let typical_count = (peers.len() / 10).max(1).min(peers.len());
+                peers[(peers.len() - typical_count) / 2..][..typical_count].to_vec()
             };
             assert_eq!(typical_of(&sizes, count), (0..count).map(searched).collect::<Vec<_>>(), "{flows}");
         }

@@ -161,19 +161,19 @@ pub struct FlowComparison {
     pub only_b: Vec<String>,
 }
 
-/// Puts two sets of runs side by side, by id; two sets of one run each whatever their ids.
+/// Pairs two sets of runs by id; two sets of one run each regardless of their ids.
 ///
 /// # Errors
 /// When the window is empty, or nothing was sampled in it.
 pub fn side_by_side(
     a: &[RunResults],
     b: &[RunResults],
-    asked: TimeWindow,
+    requested: TimeWindow,
     target: Tolerance,
 ) -> Result<FlowComparison, Error> {
     let (a, b): (Vec<&RunResults>, Vec<&RunResults>) = (a.iter().collect(), b.iter().collect());
     let matched = matched(&a, &b, |run| &run.summary.run);
-    let runs = matched.pairs.into_iter().map(|(a, b)| one(a, b, asked, target));
+    let runs = matched.pairs.into_iter().map(|(a, b)| one(a, b, requested, target));
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     Ok(FlowComparison { target, runs, only_a: matched.only_before, only_b: matched.only_after })
 }
@@ -186,9 +186,9 @@ struct MeasuredWindow {
 }
 
 impl MeasuredWindow {
-    fn new(asked: TimeWindow, ended: f64) -> Self {
+    fn new(requested: TimeWindow, ended: f64) -> Self {
         let ns = |span: Span| stats::ns(span.unsigned_ps());
-        Self { from: asked.from.map_or(ended / 3.0, ns), to: asked.to.map_or(ended, |to| ns(to).min(ended)) }
+        Self { from: requested.from.map_or(ended / 3.0, ns), to: requested.to.map_or(ended, |to| ns(to).min(ended)) }
     }
 
     fn holds(&self, time_ns: u64) -> bool {
@@ -196,9 +196,9 @@ impl MeasuredWindow {
     }
 }
 
-fn one(a: &RunResults, b: &RunResults, asked: TimeWindow, target: Tolerance) -> Result<RunSides, Error> {
+fn one(a: &RunResults, b: &RunResults, requested: TimeWindow, target: Tolerance) -> Result<RunSides, Error> {
     let ended = a.summary.end_ns.min(b.summary.end_ns);
-    let window = MeasuredWindow::new(asked, ended);
+    let window = MeasuredWindow::new(requested, ended);
     let span = |ns: f64| Span::from_ps((ns * 1e3).round() as i64);
     let (run, from, to) = (a.summary.run.clone(), span(window.from), span(window.to));
     if window.to <= window.from {
@@ -244,12 +244,12 @@ struct WindowActivity<'a> {
 
 /// The sampled flows that were active in the window, by number and ends: two hosts' flows of one number need not be
 /// the same flow, where a program ran instead of the scenario's traffic.
-fn seen(run: &RunResults, window: MeasuredWindow) -> BTreeMap<(u32, u32, u32), WindowActivity<'_>> {
+fn window_activity(run: &RunResults, window: MeasuredWindow) -> BTreeMap<(u32, u32, u32), WindowActivity<'_>> {
     let mut samples: BTreeMap<u32, Vec<(u64, u64, u64)>> = BTreeMap::new();
     for row in &run.rates.rows {
         samples.entry(row.flow).or_default().push((row.time_ns, row.delivered_bytes, row.srtt_ns));
     }
-    let seen = samples.iter().filter_map(|(&flow, samples)| {
+    let activity = samples.iter().filter_map(|(&flow, samples)| {
         let row = run.flows.row(flow)?;
         let last = if row.completed.is_set() { stats::ns(row.completed.ps()) } else { run.summary.end_ns };
         let started = stats::ns(row.started.ps());
@@ -262,19 +262,19 @@ fn seen(run: &RunResults, window: MeasuredWindow) -> BTreeMap<(u32, u32, u32), W
         let bytes = at(&curve, window.to) - at(&curve, window.from);
         // Before its first round trip a flow has no smoothed one.
         let rtts = samples.iter().filter(|&&(time, _, rtt)| rtt > 0 && window.holds(time));
-        let seen = WindowActivity {
+        let activity = WindowActivity {
             row,
             law: run.flows.laws.get(row.law as usize).map_or("", String::as_str),
             rate_bps: bytes.max(0.0) * 8e9 / (window.to - window.from),
             rtt_ns: time_mean(&rtts.map(|&(time, _, rtt)| (time, rtt as f64)).collect::<Vec<_>>()),
         };
-        Some(((flow, row.src, row.dst), seen))
+        Some(((flow, row.src, row.dst), activity))
     });
-    seen.collect()
+    activity.collect()
 }
 
 fn flows(a: &RunResults, b: &RunResults, window: MeasuredWindow, target: &Tolerance) -> Vec<FlowSides> {
-    let (a, b) = (seen(a, window), seen(b, window));
+    let (a, b) = (window_activity(a, window), window_activity(b, window));
     let mut keys: Vec<&(u32, u32, u32)> = a.keys().chain(b.keys()).collect();
     keys.sort_unstable();
     keys.dedup();
@@ -315,9 +315,9 @@ fn groups(flows: &[FlowSides], target: &Tolerance) -> Vec<FlowSides> {
         }
     }
     let several = groups.iter().filter(|group| group.len() > 1);
-    let mut made: Vec<FlowSides> = several.map(|group| mean_of(group, target)).collect();
-    made.sort_by(|a, b| a.base_rtt_ns.total_cmp(&b.base_rtt_ns));
-    made
+    let mut sides: Vec<FlowSides> = several.map(|group| mean_of(group, target)).collect();
+    sides.sort_by(|a, b| a.base_rtt_ns.total_cmp(&b.base_rtt_ns));
+    sides
 }
 
 /// Returns the means over a group of at least one flow.
@@ -347,20 +347,20 @@ fn ports(a: &RunResults, b: &RunResults, window: MeasuredWindow, target: &Tolera
             names.push(&port.name);
         }
     }
-    let made = names.into_iter().map(|name| {
+    let ports = names.into_iter().map(|name| {
         let [a, b] = [a, b].map(|run| queue(run, name, window));
         let queue_bytes = Paired::new(a.map(|it| it.0), b.map(|it| it.0));
         let delay_ns = Paired::new(a.and_then(|it| it.1), b.and_then(|it| it.1));
         PortSides { name: name.to_owned(), queue_bytes, delay_ns, delay_holds: target.delay_holds(&delay_ns) }
     });
-    made.filter(|port| port.queue_bytes.is_measured()).collect()
+    ports.filter(|port| port.queue_bytes.is_measured()).collect()
 }
 
 /// The mean queue of a port in bytes and in nanoseconds.
 fn queue(run: &RunResults, name: &str, window: MeasuredWindow) -> Option<(f64, Option<f64>)> {
-    let place = run.ports.ports.iter().position(|port| port.name == name)?;
-    let port: &SampledPort = &run.ports.ports[place];
-    let sampled = |row: &&PortRow| row.port as usize == place && window.holds(row.time_ns);
+    let index = run.ports.ports.iter().position(|port| port.name == name)?;
+    let port: &SampledPort = &run.ports.ports[index];
+    let sampled = |row: &&PortRow| row.port as usize == index && window.holds(row.time_ns);
     let samples = run.ports.rows.iter().filter(sampled).map(|row| (row.time_ns, row.queue_bytes as f64));
     let bytes = time_mean(&samples.collect::<Vec<_>>())?;
     let rate = port.rate_bps.filter(|&rate| rate > 0);
@@ -453,9 +453,10 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn sides(a: &RunResults, b: &RunResults, asked: TimeWindow) -> RunSides {
-        let made = side_by_side(std::slice::from_ref(a), std::slice::from_ref(b), asked, Tolerance::default()).unwrap();
-        made.runs.into_iter().next().unwrap()
+    fn sides(a: &RunResults, b: &RunResults, requested: TimeWindow) -> RunSides {
+        let comparison =
+            side_by_side(std::slice::from_ref(a), std::slice::from_ref(b), requested, Tolerance::default()).unwrap();
+        comparison.runs.into_iter().next().unwrap()
     }
 
     fn close(left: Option<f64>, right: f64) {
@@ -543,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_counts_for_what_it_did_in_the_window() {
+    fn flow_rates_cover_the_window_only() {
         let base = Span::from_ms(1);
         let a = run(&[(base, 8_000_000, MS), (base, 8_000_000, MS)], 0);
         let mut b = a.clone();
@@ -555,20 +556,20 @@ mod tests {
         for row in b.rates.rows.iter_mut().filter(|row| row.flow == 1) {
             row.delivered_bytes = (row.time_ns - 1_250 * MS) / 1_000;
         }
-        let asked = |from, to| TimeWindow { from: Some(Span::from_ms(from)), to: Some(Span::from_ms(to)) };
-        let rate = |from, to| sides(&a, &b, asked(from, to)).flows[1].rate_bps.b;
+        let requested = |from, to| TimeWindow { from: Some(Span::from_ms(from)), to: Some(Span::from_ms(to)) };
+        let rate = |from, to| sides(&a, &b, requested(from, to)).flows[1].rate_bps.b;
         close(rate(1_000, 3_000), 4e6);
         close(rate(1_000, 1_275), 25_000.0 * 8.0 / 0.275);
         // 25 ms before its end it had 875 kB, for its last sample is at 2 s with 750 kB.
         close(rate(2_025, 2_525), 125_000.0 * 8.0 / 0.5);
         // It was not active then.
         for (from, to) in [(100, 1_250), (2_050, 3_000)] {
-            let flow = &sides(&a, &b, asked(from, to)).flows[1];
+            let flow = &sides(&a, &b, requested(from, to)).flows[1];
             assert_eq!((flow.rate_bps.b, flow.rate_bps.relative, flow.rate_holds), (None, None, None));
             assert!(flow.rate_bps.a.is_some());
         }
         // Not even on one side, and it is not listed; an end past the run's is the run's.
-        let found = sides(&b, &b, asked(2_050, 9_000));
+        let found = sides(&b, &b, requested(2_050, 9_000));
         assert_eq!((found.flows.len(), found.to_ns, found.jain.a), (1, 3e9, None));
     }
 
@@ -596,21 +597,21 @@ mod tests {
     #[test]
     fn an_empty_window_and_runs_without_samples_are_errors() {
         let full = run(&[(Span::from_ms(1), 8_000_000, MS)], 0);
-        let tried = |run: &RunResults, from: Option<i64>| {
-            let asked = TimeWindow { from: from.map(Span::from_ms), to: None };
+        let error_of = |run: &RunResults, from: Option<i64>| {
+            let requested = TimeWindow { from: from.map(Span::from_ms), to: None };
             let runs = std::slice::from_ref(run);
-            side_by_side(runs, runs, asked, Tolerance::default()).map(|_| ()).unwrap_err().to_string()
+            side_by_side(runs, runs, requested, Tolerance::default()).map(|_| ()).unwrap_err().to_string()
         };
-        let message = tried(&full, Some(3_000));
+        let message = error_of(&full, Some(3_000));
         assert!(message.contains("3.000 s"), "{message}");
         let mut bare = full;
         (bare.rates, bare.ports) = (RateTable::default(), PortTable::default());
-        let message = tried(&bare, None);
+        let message = error_of(&bare, None);
         assert!(message.contains("1.000 s") && message.contains("3.000 s"), "{message}");
     }
 
     #[test]
-    fn a_simulated_run_is_like_itself() {
+    fn simulated_run_compared_with_itself_is_equal() {
         let run = testbed::results();
         let found = sides(&run, &run, TimeWindow { from: Some(Span::ZERO), to: None });
         assert!(found.flows.len() >= 4 && found.ports.len() > 4 && !found.groups.is_empty());

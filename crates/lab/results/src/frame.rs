@@ -16,9 +16,9 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    /// Points' values, of the type of `like`. One that is missing or of another type is a gap, or an empty text.
-    pub(crate) fn of_points<'a>(like: &PointValue, values: impl Iterator<Item = Option<&'a PointValue>>) -> Self {
-        match like {
+    /// Points' values, of the type of `template`. One that is missing or of another type is a gap, or an empty text.
+    pub(crate) fn of_points<'a>(template: &PointValue, values: impl Iterator<Item = Option<&'a PointValue>>) -> Self {
+        match template {
             PointValue::Text(_) => Self::Text(
                 values.map(|value| if let Some(PointValue::Text(text)) = value { text } else { "" }).collect(),
             ),
@@ -71,9 +71,9 @@ impl Texts {
 
 impl<'a> FromIterator<&'a str> for Texts {
     fn from_iter<I: IntoIterator<Item = &'a str>>(texts: I) -> Self {
-        let mut made = Self::default();
-        texts.into_iter().for_each(|text| made.push(text));
-        made
+        let mut column = Self::default();
+        texts.into_iter().for_each(|text| column.push(text));
+        column
     }
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct DataFrame {
 
 impl DataFrame {
     /// The same after columns that have one value.
-    pub(crate) fn placed(mut self, columns: &[PointColumn]) -> Self {
+    pub(crate) fn with_point_columns(mut self, columns: &[PointColumn]) -> Self {
         let rows = self.rows();
         let column = |PointColumn { name, value }: &PointColumn| {
             (name.clone(), Column::of_points(value, std::iter::repeat_n(Some(value), rows)))

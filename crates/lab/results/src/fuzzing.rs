@@ -9,13 +9,13 @@ use crate::tables::{FlowTable, PauseTable, PortTable, RateTable, SwitchTable};
 /// Reads the bytes as a summary, a manifest of either kind and a plan. A parsed value can be written, and the text parses
 /// to the same value.
 pub fn json(bytes: &[u8]) {
-    again::<Summary>(bytes);
-    again::<Manifest>(bytes);
-    again::<GridManifest>(bytes);
-    again::<SweepPlan>(bytes);
+    check_round_trip::<Summary>(bytes);
+    check_round_trip::<Manifest>(bytes);
+    check_round_trip::<GridManifest>(bytes);
+    check_round_trip::<SweepPlan>(bytes);
 }
 
-fn again<T: serde::Serialize + serde::de::DeserializeOwned>(bytes: &[u8]) {
+fn check_round_trip<T: serde::Serialize + serde::de::DeserializeOwned>(bytes: &[u8]) {
     if let Ok(read) = serde_json::from_slice::<T>(bytes) {
         let written = crate::json::text(&read);
         let read: T = serde_json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}"));

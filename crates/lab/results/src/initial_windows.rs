@@ -24,11 +24,11 @@ pub fn initial_windows<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Ve
     let mut schemes: Vec<(String, Vec<(Class, ClassConditions)>)> = Vec::new();
     for run in runs {
         let label = &run.manifest.label;
-        let place = schemes.iter().position(|(known, _)| known == label).unwrap_or_else(|| {
+        let index = schemes.iter().position(|(known, _)| known == label).unwrap_or_else(|| {
             schemes.push((label.clone(), Vec::new()));
             schemes.len() - 1
         });
-        let classes = &mut schemes[place].1;
+        let classes = &mut schemes[index].1;
         for class in [Class::Intra, Class::Inter] {
             // A class without flows begins nowhere.
             let cell = if class == Class::Intra { &run.summary.flows.intra } else { &run.summary.flows.inter };
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_windows_stand_in_one_entry() {
+    fn equal_windows_share_an_entry() {
         let run = |label: &str, window: u64| {
             let mut run = testbed::results();
             run.manifest.label = label.into();

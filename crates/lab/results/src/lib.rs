@@ -9,7 +9,6 @@
 
 pub mod attribution;
 pub mod averages;
-pub mod causes;
 mod chosen;
 pub mod claims;
 pub mod compare;
@@ -41,6 +40,7 @@ pub mod tables;
 mod thrift;
 pub mod timeline;
 pub mod values;
+pub mod warning_groups;
 
 pub use chosen::{NotFound, chosen};
 pub use error::{Difference, Differing, Error};

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mean_and_its_interval() {
+    fn confidence_interval_of_a_mean() {
         let values = [1.0, 2.0, 3.0, 4.0, 5.0].map(|amount| Some(DimensionedValue::number(amount)));
         let mean = Mean::of(&values).unwrap();
         // The deviation is sqrt(2.5); 2.776 * sqrt(2.5 / 5).

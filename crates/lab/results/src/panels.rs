@@ -214,7 +214,7 @@ impl Panel {
     fn read(number: usize, json: &serde_json::Value) -> Result<Self, PanelError> {
         let form = |reason: String| PanelError::Form { number, reason };
         let panel: Self = serde_path_to_error::deserialize(json).map_err(|error| form(error.to_string()))?;
-        panel.fits().map_err(form)?;
+        panel.check_keys().map_err(form)?;
         let parse = |key, text: &str| {
             expression_of_a_run(text).map(drop).map_err(|error| PanelError::Expression { number, key, error })
         };
@@ -234,9 +234,9 @@ impl Panel {
     }
 
     /// Checks that its keys go together.
-    fn fits(&self) -> Result<(), String> {
-        let only_for = |key: &str, given: bool, fits: bool, kinds: &str| {
-            if given && !fits { Err(format!("`{key}` is for {kinds}")) } else { Ok(()) }
+    fn check_keys(&self) -> Result<(), String> {
+        let only_for = |key: &str, is_set: bool, applies: bool, kinds: &str| {
+            if is_set && !applies { Err(format!("`{key}` is for {kinds}")) } else { Ok(()) }
         };
         let means = self.is_of_means();
         only_for("x", self.x.is_some(), means, "bars and lines")?;
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drawing_has_panels_or_is_anothers() {
+    fn drawing_has_panels_or_refers_to_another() {
         let drawing = Drawing::from_json(&json!([
             { "kind": "bars", "y": ["all.fct.mean", "all.fct.p99"], "places": ["mean", "p99"],
               "paper": [{ "scheme": "uno", "at": "p99", "value": "1 - 21%", "of": "bbr" }] },
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_panel_is_said() {
+    fn invalid_panels_are_errors() {
         let wrong = |panel: serde_json::Value| Drawing::from_json(&json!([panel])).unwrap_err().to_string();
         let report = wrong(json!({ "kind": "bars", "y": "all.fct.mean", "colour": "red" }));
         assert!(

@@ -140,10 +140,10 @@ fn contained<T>(call: impl FnOnce() -> T) -> Option<T> {
     }
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
-        let say = std::panic::take_hook();
+        let default_hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             if !SILENT.get() {
-                say(panic);
+                default_hook(panic);
             }
         }));
     });
@@ -207,7 +207,7 @@ fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<DataFra
         let optional = column.max_def_level() > 0;
         let wrong =
             |reason: String| Error::Column { path: path.to_path_buf(), column: column.name().to_owned(), reason };
-        let mut made = match (column.physical_type(), optional) {
+        let mut values = match (column.physical_type(), optional) {
             (Physical::INT64, false) => Column::Int(Vec::new()),
             (Physical::INT64, true) => Column::OptInt(Vec::new()),
             (Physical::DOUBLE, false) => Column::Real(Vec::new()),
@@ -220,9 +220,9 @@ fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<DataFra
             let group = file.get_row_group(group).map_err(unreadable)?;
             let rows = group.metadata().num_rows().max(0) as usize;
             let reader = group.get_column_reader(index).map_err(|error| wrong(error.to_string()))?;
-            read_part(&mut made, reader, rows).map_err(|error| wrong(error.to_string()))?;
+            read_part(&mut values, reader, rows).map_err(|error| wrong(error.to_string()))?;
         }
-        columns.push((column.name().to_owned(), made));
+        columns.push((column.name().to_owned(), values));
     }
     let rows = file.metadata().file_metadata().num_rows();
     match columns.iter().find(|(_, column)| column.len() as i64 != rows) {
@@ -305,7 +305,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_and_twice_the_same(frame in frame()) {
+        fn written_tables_read_back_and_are_deterministic(frame in frame()) {
             let bytes = bytes_of(&frame);
             prop_assert_eq!(&bytes, &bytes_of(&frame));
             prop_assert_eq!(read("any", bytes, Path::new("x.parquet")).unwrap(), frame);
@@ -322,7 +322,7 @@ mod tests {
 
     /// On a full disk the error has the system's words, wherever the library notices.
     #[test]
-    fn the_outputs_own_error_comes_back() {
+    fn write_errors_are_returned() {
         struct Full(usize);
         impl Write for Full {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_names_its_creator_and_no_time() {
+    fn parquet_file_has_creator_and_no_timestamp() {
         let frame = DataFrame { name: "any", columns: vec![("a".to_owned(), Column::Int(vec![1]))] };
         let file = SerializedFileReader::new(::bytes::Bytes::from(bytes_of(&frame))).unwrap();
         assert_eq!(file.metadata().file_metadata().created_by(), Some(CREATED_BY));

@@ -75,7 +75,7 @@ pub fn find_run<'a>(ids: impl Iterator<Item = &'a str>, name: &str) -> Lookup<'a
 
 fn is_part(part: &str, name: &str) -> bool {
     match (part.split_once('='), name.split_once('=')) {
-        (Some((key, value)), Some((name, asked))) => value == asked && is_called(key, name),
+        (Some((key, value)), Some((name, requested))) => value == requested && is_called(key, name),
         _ => part == name,
     }
 }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_found_in_full_or_by_an_end_that_is_its_alone() {
+    fn keys_match_in_full_or_by_a_unique_suffix() {
         let of = |name: &str| find(["traffic.0.size", "traffic.1.size", "port.buffer", "size"].into_iter(), name);
         assert_eq!(of("size"), Lookup::One("size"));
         assert_eq!(of("buffer"), Lookup::One("port.buffer"));

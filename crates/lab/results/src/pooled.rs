@@ -99,12 +99,12 @@ pub fn pooled<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<PooledP
 fn of_class(class: Class, schemes: &Schemes<'_>) -> Vec<Pooled> {
     let samples: Vec<(&RunResults, SlowdownSample)> =
         schemes.iter().filter_map(|(_, runs)| Some((*runs.first()?, SlowdownSample::of(runs, class)))).collect();
-    let row = |(place, (run, sample)): (usize, &(&RunResults, SlowdownSample))| {
+    let row = |(index, (run, sample)): (usize, &(&RunResults, SlowdownSample))| {
         if sample.0.len() < SEEDS {
             return None;
         }
         let [p50, p99] = sample.quantiles()?;
-        let ratios = samples.first().filter(|_| place > 0).and_then(|(_, first)| sample.over(first));
+        let ratios = samples.first().filter(|_| index > 0).and_then(|(_, first)| sample.over(first));
         let (seeds, flows) = (sample.0.len(), sample.flows());
         let (label, run) = (run.manifest.label.clone(), run.manifest.run.clone());
         Some(Pooled { label, run, class, seeds, flows, p50, p99, ratios })
@@ -147,22 +147,22 @@ impl SlowdownSample {
     fn over(&self, first: &Self) -> Option<[ConfidenceInterval; 2]> {
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for (seed, flows) in &self.0 {
-            let Some((_, there)) = first.0.iter().find(|(other, _)| other == seed) else { continue };
-            let pair = |(flow, here): &(u32, f64)| {
-                let at = there.binary_search_by_key(flow, |(flow, _)| *flow).ok()?;
-                Some((*here, there[at].1))
+            let Some((_, reference)) = first.0.iter().find(|(other, _)| other == seed) else { continue };
+            let pair = |(flow, value): &(u32, f64)| {
+                let at = reference.binary_search_by_key(flow, |(flow, _)| *flow).ok()?;
+                Some((*value, reference[at].1))
             };
-            let (here, there): (Vec<f64>, Vec<f64>) = flows.iter().filter_map(pair).unzip();
-            if !here.is_empty() {
-                own.push(here);
-                others.push(there);
+            let (values, references): (Vec<f64>, Vec<f64>) = flows.iter().filter_map(pair).unzip();
+            if !values.is_empty() {
+                own.push(values);
+                others.push(references);
             }
         }
         intervals(&[own, others], |drawn| drawn[0] / drawn[1])
     }
 }
 
-/// A statistic of both quantiles of samples, with its intervals. Of every sample the same values are drawn, by place.
+/// A statistic of both quantiles of samples, with its intervals. Of every sample the same values are drawn, by index.
 fn intervals(samples: &[Vec<Vec<f64>>], statistic: impl Fn(&[f64]) -> f64) -> Option<[ConfidenceInterval; 2]> {
     let mut total = 0;
     let strata: Vec<Range<u32>> = samples
@@ -189,7 +189,7 @@ fn intervals(samples: &[Vec<Vec<f64>>], statistic: impl Fn(&[f64]) -> f64) -> Op
         .collect();
     let of = |weights: &[u32]| {
         let of: Vec<[f64; 2]> = sorted.iter().map(|sorted| quantiles(sorted, weights)).collect();
-        [0, 1].map(|place| statistic(&of.iter().map(|of| of[place]).collect::<Vec<_>>()))
+        [0, 1].map(|index| statistic(&of.iter().map(|of| of[index]).collect::<Vec<_>>()))
     };
     let mut weights = vec![1u32; total];
     let values = of(&weights);
@@ -217,7 +217,7 @@ fn nearest_per_mille(sorted: &[f64], per_mille: usize) -> Option<f64> {
     sorted.get(rank - 1).copied()
 }
 
-/// Counts how often each place is drawn: first strata, then places in each.
+/// Counts how often each index is drawn: first strata, then places in each.
 fn redraw(strata: &[Range<u32>], draw: u64, weights: &mut [u32]) {
     // As in splitmix64: a stream of its own for the strata, and for every stratum that is drawn.
     let stream = |number: u64| mix64((draw << 20 | number).wrapping_add(GAP));
@@ -226,8 +226,8 @@ fn redraw(strata: &[Range<u32>], draw: u64, weights: &mut [u32]) {
         let chosen = &strata[below(hash(stream(0), drawn), strata.len() as u32) as usize];
         let stream = stream(u64::from(drawn) + 1);
         for number in 0..chosen.end - chosen.start {
-            let place = chosen.start + below(hash(stream, number), chosen.end - chosen.start);
-            weights[place as usize] += 1;
+            let index = chosen.start + below(hash(stream, number), chosen.end - chosen.start);
+            weights[index as usize] += 1;
         }
     }
 }
@@ -236,13 +236,13 @@ fn redraw(strata: &[Range<u32>], draw: u64, weights: &mut [u32]) {
 fn quantiles(sorted: &[(f64, u32)], weights: &[u32]) -> [f64; 2] {
     let total: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
     let [low, high] = PERCENTS.map(|percent| (total * u64::from(percent)).div_ceil(100).max(1));
-    let (mut so_far, mut found) = (0, [f64::NAN; 2]);
-    for (value, place) in sorted {
-        so_far += u64::from(weights[*place as usize]);
-        if so_far >= low && found[0].is_nan() {
+    let (mut cumulative, mut found) = (0, [f64::NAN; 2]);
+    for (value, index) in sorted {
+        cumulative += u64::from(weights[*index as usize]);
+        if cumulative >= low && found[0].is_nan() {
             found[0] = *value;
         }
-        if so_far >= high {
+        if cumulative >= high {
             found[1] = *value;
             break;
         }
@@ -299,13 +299,13 @@ mod tests {
 
     /// The 95 % intervals hold the true value in about 95 % of 200 experiments, with independent flows.
     #[test]
-    fn intervals_hold_the_truth_as_often_as_they_say() {
-        let held = |truth: f64, place: usize| {
-            let holds = |seed: &u64| !sample(*seed, 100, |_| 1.0).quantiles().unwrap()[place].excludes(truth);
+    fn bootstrap_intervals_have_nominal_coverage() {
+        let coverage = |truth: f64, index: usize| {
+            let holds = |seed: &u64| !sample(*seed, 100, |_| 1.0).quantiles().unwrap()[index].excludes(truth);
             (0..200).filter(holds).count()
         };
         // The median of an exponential distribution is ln 2.
-        let median = held(std::f64::consts::LN_2, 0);
+        let median = coverage(std::f64::consts::LN_2, 0);
         assert!((184..=200).contains(&median), "{median} of 200");
     }
 
@@ -334,8 +334,9 @@ mod tests {
         let parts = pooled(&[of("a", 1), of("b", 1), of("b", 2)]);
         let [PooledPoint { point, first, rows }] = &parts[..] else { panic!("{parts:?}") };
         assert_eq!((point.as_str(), first.as_str()), ("", "A"));
-        let said: Vec<_> = rows.iter().map(|row| (row.run.as_str(), row.class, row.seeds, row.is_of_few())).collect();
-        assert_eq!(said, [("b,seed=1", Class::Intra, 2, true), ("b,seed=1", Class::Inter, 2, true)]);
+        let summaries: Vec<_> =
+            rows.iter().map(|row| (row.run.as_str(), row.class, row.seeds, row.is_of_few())).collect();
+        assert_eq!(summaries, [("b,seed=1", Class::Intra, 2, true), ("b,seed=1", Class::Inter, 2, true)]);
         let same = ConfidenceInterval { value: 1.0, low: 1.0, high: 1.0 };
         assert!(rows.iter().all(|row| row.ratios == Some([same; 2])), "{rows:?}");
         assert_eq!(pooled(&[of("a", 1), of("b", 1)]), []);

@@ -176,25 +176,25 @@ impl DimensionedValue {
     /// The value, its unit and half of its confidence interval as [`Self::within`] rounds them, each by itself and in the
     /// value's unit.
     pub(crate) fn written(&self, margin: Option<f64>) -> WrittenValue {
-        let alone = |value: &Self| {
+        let formatted = |value: &Self| {
             let unit = value.unit().map_or("", |(_, unit)| unit);
             let text = value.to_string();
             (text.strip_suffix(unit).unwrap_or(&text).trim_end().to_owned(), unit)
         };
         let Some(margin) = margin.filter(|margin| margin.is_finite()) else {
-            let (amount, unit) = if self.amount.is_finite() { alone(self) } else { (self.to_string(), "") };
+            let (amount, unit) = if self.amount.is_finite() { formatted(self) } else { (self.to_string(), "") };
             return WrittenValue { amount, half: None, unit };
         };
         let rounded = self.rounded(margin);
         let Some(own_unit) = rounded.own_unit else {
             return WrittenValue { amount: rounded.amount, half: Some(rounded.half), unit: rounded.unit };
         };
-        let (amount, unit) = alone(self);
+        let (amount, unit) = formatted(self);
         let half = if own_unit == unit {
             rounded.half
         } else {
             let half = margin / self.unit().map_or(1.0, |(scale, _)| scale);
-            to_place(half, last_place(half))
+            to_decimal_place(half, last_place(half))
         };
         WrittenValue { amount, half: Some(half), unit }
     }
@@ -220,7 +220,12 @@ impl DimensionedValue {
             return RoundedInterval { amount: String::new(), unit, half: two_digits(half), own_unit: Some(own_unit) };
         }
         let last = if is_long { last.max(0) } else { last };
-        RoundedInterval { amount: to_place(amount, last), unit, half: to_place(half, last), own_unit: None }
+        RoundedInterval {
+            amount: to_decimal_place(amount, last),
+            unit,
+            half: to_decimal_place(half, last),
+            own_unit: None,
+        }
     }
 }
 
@@ -264,12 +269,12 @@ fn last_place(amount: f64) -> i32 {
 }
 
 /// A number rounded to a power of ten.
-fn to_place(amount: f64, place: i32) -> String {
-    let text = if place < 0 {
-        let decimals = usize::try_from(-place).unwrap_or(0);
+fn to_decimal_place(amount: f64, exponent: i32) -> String {
+    let text = if exponent < 0 {
+        let decimals = usize::try_from(-exponent).unwrap_or(0);
         format!("{amount:.decimals$}")
     } else {
-        let step = 10.0_f64.powi(place);
+        let step = 10.0_f64.powi(exponent);
         format!("{:.0}", (amount / step).round() * step)
     };
     let is_zero = text.bytes().all(|digit| !matches!(digit, b'1'..=b'9'));
@@ -278,7 +283,7 @@ fn to_place(amount: f64, place: i32) -> String {
 
 /// A positive number's first two significant digits.
 fn two_digits(amount: f64) -> String {
-    if amount < 1e-4 { format!("{amount:.1e}") } else { to_place(amount, last_place(amount)) }
+    if amount < 1e-4 { format!("{amount:.1e}") } else { to_decimal_place(amount, last_place(amount)) }
 }
 
 /// Prints in the largest unit that leaves a whole part, with four digits.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::averages::{by_point, place};
+use crate::averages::{by_point, entry_mut};
 use crate::claims::{Expr, ParseError, Runs, class_text, expression_of_a_run, flows_behind_p99, value};
 use crate::explain::FEW;
 use crate::mean::Mean;
@@ -110,14 +110,14 @@ pub enum ScoreError {
     #[error("there is nothing to score")]
     Nothing,
     /// A run has no value of a metric, or none over zero.
-    #[error("{run} has no `{metric}` over zero: {why}")]
+    #[error("{run} has no `{metric}` over zero: {reason}")]
     Value {
         /// The run.
         run: String,
         /// The metric.
         metric: String,
         /// The reason.
-        why: String,
+        reason: String,
     },
     /// A file of values without a table that has all of these metrics.
     #[error("no table of this file has all of these metrics; it has {known}")]
@@ -126,12 +126,12 @@ pub enum ScoreError {
         known: String,
     },
     /// Runs of two scenarios.
-    #[error("these runs are of the scenario `{here}`, and the reference is of `{there}`")]
+    #[error("these runs are of the scenario `{actual}`, and the reference is of `{expected}`")]
     Scenario {
         /// Theirs.
-        here: String,
+        actual: String,
         /// The reference's.
-        there: String,
+        expected: String,
     },
     /// A reference that was written by hand, or damaged.
     #[error(
@@ -147,22 +147,22 @@ pub enum ScoreError {
         seeds: usize,
     },
     /// A duplicate metric, which would count twice.
-    #[error("the metric `{metric}` is there twice")]
-    Twice {
+    #[error("the metric `{metric}` is given twice")]
+    DuplicateMetric {
         /// The metric.
         metric: String,
     },
     /// Two sets of runs are not of the same flows.
-    #[error("{what} at `{point}`: these runs have the seeds {here}, and the reference has {there}")]
+    #[error("{scheme} at `{point}`: these runs have the seeds {actual}, and the reference has {expected}")]
     Seeds {
         /// The scheme.
-        what: String,
+        scheme: String,
         /// The point.
         point: String,
         /// The seeds of its runs.
-        here: String,
+        actual: String,
         /// The reference's.
-        there: String,
+        expected: String,
     },
     /// A point that the reference does not have.
     #[error("the reference has no point `{point}`; it has {known}")]
@@ -173,10 +173,10 @@ pub enum ScoreError {
         known: String,
     },
     /// A point at which a scheme was not run.
-    #[error("{what} was not run at `{point}`, where the reference was")]
+    #[error("{scheme} was not run at `{point}`, where the reference was")]
     Missing {
         /// The scheme.
-        what: String,
+        scheme: String,
         /// The point.
         point: String,
     },
@@ -211,13 +211,14 @@ fn measured(cells: &[String], runs: &[RunResults]) -> Result<Vec<OfScheme>, Scor
         return Err(ScoreError::Nothing);
     }
     let mut schemes: Vec<(String, Points<'_>)> = Vec::new();
-    for (point, there) in by_point(runs) {
-        for (scheme, runs) in there {
-            place(&mut schemes, &scheme).push((point.clone(), runs));
+    for (point, point_runs) in by_point(runs) {
+        for (scheme, runs) in point_runs {
+            entry_mut(&mut schemes, &scheme).push((point.clone(), runs));
         }
     }
     let cell = |run: &RunResults, metric: &String, expr: &Expr| {
-        let wrong = |why: String| ScoreError::Value { run: run.manifest.run.clone(), metric: metric.clone(), why };
+        let wrong =
+            |reason: String| ScoreError::Value { run: run.manifest.run.clone(), metric: metric.clone(), reason };
         let found = value(expr, &Runs::named("", run)).map_err(|error| wrong(error.to_string()))?;
         let (amount, _) = found.as_in_tables();
         if amount.is_finite() && amount > 0.0 { Ok(amount) } else { Err(wrong(format!("it is {amount}"))) }
@@ -255,13 +256,13 @@ pub fn usual_cells(runs: &[RunResults]) -> (Vec<String>, Vec<String>) {
 /// Returns a note for each metric that is a quantile of so few flows, in some run, that the slowest decides it: `?` in
 /// tables.
 pub fn of_few(cells: &[String], runs: &[RunResults]) -> Vec<String> {
-    let said = |metric: &String| {
+    let note = |metric: &String| {
         let expr = expression_of_a_run(metric).ok()?;
         let ended = runs.iter().filter_map(|run| flows_behind_p99(&expr, &run.summary));
-        let least = ended.min().filter(|flows| *flows < FEW as u64)?;
-        Some(format!("`{metric}` is of {least} flows in some run: one of the slowest decides it"))
+        let min_flows = ended.min().filter(|flows| *flows < FEW as u64)?;
+        Some(format!("`{metric}` is of {min_flows} flows in some run: one of the slowest decides it"))
     };
-    cells.iter().filter_map(said).collect()
+    cells.iter().filter_map(note).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -309,7 +310,7 @@ impl Reference {
         }
         let scenario = runs.first().map_or_else(String::new, |run| run.manifest.scenario.clone());
         let reference = Self { scenario, cells: cells.to_vec(), points };
-        reference.fits(runs)?;
+        reference.check_runs(runs)?;
         Ok(reference)
     }
 
@@ -333,22 +334,22 @@ impl Reference {
             let is_full = !best.seeds.is_empty() && best.cells.len() == self.cells.len();
             once && in_order && is_full && best.cells.iter().all(of_cell)
         };
-        let twice = |metric: &&String| self.cells.iter().filter(|other| other == metric).count() > 1;
-        if let Some(metric) = self.cells.iter().find(twice) {
-            return Err(ScoreError::Twice { metric: metric.clone() });
+        let is_duplicate = |metric: &&String| self.cells.iter().filter(|other| other == metric).count() > 1;
+        if let Some(metric) = self.cells.iter().find(is_duplicate) {
+            return Err(ScoreError::DuplicateMetric { metric: metric.clone() });
         }
         if let Some(best) = self.points.iter().find(|best| !is_whole(best)) {
             let (cells, seeds) = (self.cells.len(), best.seeds.len());
             return Err(ScoreError::Reference { point: best.point.clone(), cells, seeds });
         }
         if scenario != self.scenario {
-            return Err(ScoreError::Scenario { here: scenario.to_owned(), there: self.scenario.clone() });
+            return Err(ScoreError::Scenario { actual: scenario.to_owned(), expected: self.scenario.clone() });
         }
         Ok(())
     }
 
     /// Refuses runs of another scenario, and a reference without one of its values.
-    fn fits(&self, runs: &[RunResults]) -> Result<(), ScoreError> {
+    fn check_runs(&self, runs: &[RunResults]) -> Result<(), ScoreError> {
         runs.iter().try_for_each(|run| self.check(&run.manifest.scenario))
     }
 
@@ -358,7 +359,7 @@ impl Reference {
     /// # Errors
     /// As [`Reference::of`]; also when the runs are of other points or seeds than the reference.
     pub fn scores(&self, runs: &[RunResults]) -> Result<Vec<Score>, ScoreError> {
-        self.fits(runs)?;
+        self.check_runs(runs)?;
         let schemes = measured(&self.cells, runs)?;
         let mut scores = schemes.iter().map(|scheme| self.score(scheme)).collect::<Result<Vec<_>, _>>()?;
         scores.sort_by(|a, b| a.g.total_cmp(&b.g));
@@ -374,17 +375,17 @@ impl Reference {
         let mut logs_by_seed: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for best in &self.points {
             let Some((_, measured)) = points.iter().find(|(point, _)| *point == best.point) else {
-                return Err(ScoreError::Missing { what: scheme.clone(), point: best.point.clone() });
+                return Err(ScoreError::Missing { scheme: scheme.clone(), point: best.point.clone() });
             };
-            let places: Option<Vec<usize>> =
+            let indices: Option<Vec<usize>> =
                 measured.seeds.iter().map(|seed| best.seeds.iter().position(|other| other == seed)).collect();
-            let places = places.ok_or_else(|| other_seeds(scheme, best, measured))?;
+            let indices = indices.ok_or_else(|| other_seeds(scheme, best, measured))?;
             let mut of_point = Vec::new();
             for (best, own) in best.cells.iter().zip(&measured.cells) {
-                let there: Vec<f64> = places.iter().map(|&place| best.by_seed[place]).collect();
-                of_point.push(mean(own) / mean(&there));
-                for ((seed, own), there) in measured.seeds.iter().zip(own).zip(&there) {
-                    logs_by_seed.entry(*seed).or_default().push((own / there).ln());
+                let best_values: Vec<f64> = indices.iter().map(|&index| best.by_seed[index]).collect();
+                of_point.push(mean(own) / mean(&best_values));
+                for ((seed, own), best_value) in measured.seeds.iter().zip(own).zip(&best_values) {
+                    logs_by_seed.entry(*seed).or_default().push((own / best_value).ln());
                 }
             }
             ratios.push((best.point.clone(), of_point));
@@ -407,10 +408,10 @@ impl Reference {
 
 fn other_seeds(scheme: &str, best: &Best, measured: &SchemeMeasurements) -> ScoreError {
     ScoreError::Seeds {
-        what: scheme.to_owned(),
+        scheme: scheme.to_owned(),
         point: best.point.clone(),
-        here: listed(&measured.seeds),
-        there: listed(&best.seeds),
+        actual: listed(&measured.seeds),
+        expected: listed(&best.seeds),
     }
 }
 
@@ -442,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_to_the_best_of_each_cell() {
+    fn ratios_are_relative_to_the_best_cell() {
         let reference = Reference::of(&cells(), &schemes(), &[]).unwrap();
         let best: Vec<&str> =
             reference.points.iter().flat_map(|best| best.cells.iter().map(|cell| cell.scheme.as_str())).collect();
@@ -491,31 +492,33 @@ mod tests {
     }
 
     #[test]
-    fn a_p99_of_few_flows_is_told() {
+    fn p99_of_few_flows_is_warned_of() {
         let metrics = ["p99(slowdown)", "2 * inter.fct.p99", "fct.p50", "network.drops", "max(fct.p99, 1 ms)"];
-        let said = of_few(&metrics.map(str::to_owned), &schemes());
+        let notes = of_few(&metrics.map(str::to_owned), &schemes());
         let few = [("p99(slowdown)", 5), ("2 * inter.fct.p99", 2), ("max(fct.p99, 1 ms)", 5)];
         let words =
             |(metric, flows)| format!("`{metric}` is of {flows} flows in some run: one of the slowest decides it");
-        assert_eq!(said, few.map(words));
+        assert_eq!(notes, few.map(words));
     }
 
     #[test]
-    fn what_cannot_be_compared_is_refused() {
+    fn incomparable_runs_are_errors() {
         let reference = Reference::of(&cells(), &schemes(), &[]).unwrap();
-        let said = |runs: &[RunResults]| reference.scores(runs).unwrap_err().to_string();
+        let error_of = |runs: &[RunResults]| reference.scores(runs).unwrap_err().to_string();
         assert_eq!(
-            said(&[run("n", 0.4, 2, 1, 5), run("n", 0.8, 2, 2, 10)]),
+            error_of(&[run("n", 0.4, 2, 1, 5), run("n", 0.8, 2, 2, 10)]),
             "n at `load = 0.4`: these runs have the seeds 2, and the reference has 1"
         );
-        assert_eq!(said(&[run("n", 0.4, 1, 1, 5)]), "n was not run at `load = 0.8`, where the reference was");
-        assert!(said(&[run("n", 0.6, 1, 1, 5)]).contains("no point `load = 0.6`; it has `load = 0.4`, `load = 0.8`"));
-        assert!(said(&[run("n", 0.4, 1, 0, 5), run("n", 0.8, 1, 2, 10)]).contains("no `network.drops` over zero"));
+        assert_eq!(error_of(&[run("n", 0.4, 1, 1, 5)]), "n was not run at `load = 0.8`, where the reference was");
+        assert!(
+            error_of(&[run("n", 0.6, 1, 1, 5)]).contains("no point `load = 0.6`; it has `load = 0.4`, `load = 0.8`")
+        );
+        assert!(error_of(&[run("n", 0.4, 1, 0, 5), run("n", 0.8, 1, 2, 10)]).contains("no `network.drops` over zero"));
         assert!(matches!(Reference::of(&["network.drop".to_owned()], &schemes(), &[]), Err(ScoreError::Metric { .. })));
         assert_eq!(Reference::of(&[], &schemes(), &[]), Err(ScoreError::Nothing));
         let mut other = schemes();
         other[3].manifest.scenario = "other".into();
-        assert!(said(&other).contains("`other`"));
+        assert!(error_of(&other).contains("`other`"));
         // An edited reference causes no excessive size and no invalid index.
         let broken: [fn(&mut Reference); 7] = [
             |it| it.points[0].cells.truncate(1),
@@ -530,7 +533,7 @@ mod tests {
             |it| it.points[0].seeds.clear(),
         ];
         let twice = ["network.drops".to_owned(), "network.drops".to_owned()];
-        assert!(matches!(Reference::of(&twice, &schemes(), &[]), Err(ScoreError::Twice { .. })));
+        assert!(matches!(Reference::of(&twice, &schemes(), &[]), Err(ScoreError::DuplicateMetric { .. })));
         let after = |change: &dyn Fn(&mut Reference)| {
             let mut reference = reference.clone();
             change(&mut reference);

@@ -97,9 +97,9 @@ pub struct Steps {
     pub end_ns: Vec<Option<u64>>,
 }
 
-/// The collective operations, in order of their beginnings, as many as have `most` flows in all; and how many there are.
+/// The collective operations, in order of their beginnings, as many as have `limit` flows in all; and how many there are.
 /// The first one is cut off rather than left out. Flows that never started are left out.
-pub fn collectives(flows: &FlowTable, most: usize) -> (Vec<Steps>, usize) {
+pub fn collectives(flows: &FlowTable, limit: usize) -> (Vec<Steps>, usize) {
     let mut by_number: BTreeMap<(u32, u32), Vec<&FlowRow>> = BTreeMap::new();
     for row in flows.rows.iter().filter(|row| row.started.is_set()) {
         if let Some(collective) = row.collective {
@@ -115,14 +115,14 @@ pub fn collectives(flows: &FlowTable, most: usize) -> (Vec<Steps>, usize) {
         *number += 1;
     }
     all.sort_by_key(|(traffic, _, rows)| (rows[0].started, *traffic));
-    let (count, mut left, mut made) = (all.len(), most, Vec::new());
+    let (count, mut left, mut result) = (all.len(), limit, Vec::new());
     for (traffic, number, mut rows) in all {
-        if rows.len() > left && !made.is_empty() {
+        if rows.len() > left && !result.is_empty() {
             break;
         }
         rows.truncate(left);
         left -= rows.len();
-        made.push(Steps {
+        result.push(Steps {
             job: flows.traffic.get(traffic as usize).cloned().unwrap_or_default(),
             number,
             src: rows.iter().map(|row| row.src).collect(),
@@ -131,23 +131,23 @@ pub fn collectives(flows: &FlowTable, most: usize) -> (Vec<Steps>, usize) {
             end_ns: rows.iter().map(|row| row.completed.is_set().then(|| row.completed.ns())).collect(),
         });
     }
-    (made, count)
+    (result, count)
 }
 
 /// The distributions of all classes that have completed flows: `all`, `intra`, `inter`, the size bins, `requests`,
-/// `collectives` and jobs, if there are several; each in at most `most` points.
-pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<FctDistribution> {
-    let mut made = Vec::new();
+/// `collectives` and jobs, if there are several; each in at most `limit` points.
+pub fn distributions(flows: &FlowTable, bins: &[SizeBin], limit: usize) -> Vec<FctDistribution> {
+    let mut result = Vec::new();
     let mut add = |class: &str, wanted: &dyn Fn(&FlowRow) -> bool| {
         let rows = || flows.rows.iter().filter(|row| wanted(row));
         let fct: Vec<f64> = rows().filter_map(FlowRow::fct).map(|fct| stats::ns(fct.unsigned_ps())).collect();
         if !fct.is_empty() {
             // Of all flows: those that did not end keep the curve from reaching 1.
             let finished = fct.len() as f64 / rows().count() as f64;
-            let slowdown = cdf(rows().filter_map(FlowRow::slowdown).collect(), most);
-            made.push(FctDistribution {
+            let slowdown = cdf(rows().filter_map(FlowRow::slowdown).collect(), limit);
+            result.push(FctDistribution {
                 class: class.to_owned(),
-                fct_ns: scaled(cdf(fct, most), finished),
+                fct_ns: scaled(cdf(fct, limit), finished),
                 slowdown: scaled(slowdown, finished),
             });
         }
@@ -159,21 +159,21 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<Fc
     for bin in bins {
         add(&bin.name, &|row| flows.is_in(row, bin));
     }
-    made.extend(tasks("requests", crate::summary::requests(flows), most));
-    made.extend(tasks("collectives", crate::summary::collectives(flows), most));
+    result.extend(tasks("requests", crate::summary::requests(flows), limit));
+    result.extend(tasks("collectives", crate::summary::collectives(flows), limit));
     let jobs = crate::summary::jobs(flows);
     if jobs.len() > 1 {
-        made.extend(jobs.filter_map(|(name, job)| tasks(name, job, most)));
+        result.extend(jobs.filter_map(|(name, job)| tasks(name, job, limit)));
     }
-    made
+    result
 }
 
 /// Returns the durations of groups of flows, if any is complete, also over their ideal times.
-fn tasks(class: &str, tasks: impl Iterator<Item = Task>, most: usize) -> Option<FctDistribution> {
+fn tasks(class: &str, tasks: impl Iterator<Item = Task>, limit: usize) -> Option<FctDistribution> {
     let (fct, slowdown): (Vec<f64>, Vec<Option<f64>>) =
         tasks.filter_map(|it| it.took()).map(|(ps, slow)| (stats::ns(ps), slow)).unzip();
-    let slowdown = cdf(slowdown.into_iter().flatten().collect(), most);
-    (!fct.is_empty()).then(|| FctDistribution { class: class.into(), fct_ns: cdf(fct, most), slowdown })
+    let slowdown = cdf(slowdown.into_iter().flatten().collect(), limit);
+    (!fct.is_empty()).then(|| FctDistribution { class: class.into(), fct_ns: cdf(fct, limit), slowdown })
 }
 
 /// A distribution of a part of all.
@@ -184,9 +184,9 @@ fn scaled(mut points: Vec<CdfPoint>, part: f64) -> Vec<CdfPoint> {
     points
 }
 
-/// The cumulative distribution of `values` in at most `most` points (at least 2): one a distinct value if those are
+/// The cumulative distribution of `values` in at most `limit` points (at least 2): one a distinct value if those are
 /// few; else thinned evenly by rank. The smallest and the largest value are always among them.
-pub fn cdf(mut values: Vec<f64>, most: usize) -> Vec<CdfPoint> {
+pub fn cdf(mut values: Vec<f64>, limit: usize) -> Vec<CdfPoint> {
     values.retain(|value| !value.is_nan());
     values.sort_unstable_by(f64::total_cmp);
     let count = values.len() as f64;
@@ -198,18 +198,18 @@ pub fn cdf(mut values: Vec<f64>, most: usize) -> Vec<CdfPoint> {
             _ => points.push((value, share)),
         }
     }
-    let most = most.max(2);
-    if points.len() <= most {
+    let limit = limit.max(2);
+    if points.len() <= limit {
         return points;
     }
     let last = points.len() - 1;
-    (0..most).map(|place| points[place * last / (most - 1)]).collect()
+    (0..limit).map(|index| points[index * last / (limit - 1)]).collect()
 }
 
-/// Sending rates in at most about `most` intervals; where there are more samples, intervals are joined.
-pub fn rates(rates: &RateTable, flows: &FlowTable, most: usize) -> SendingRates {
+/// Sending rates in at most about `limit` intervals; where there are more samples, intervals are joined.
+pub fn rates(rates: &RateTable, flows: &FlowTable, limit: usize) -> SendingRates {
     let times = distinct(rates.rows.iter().map(|row| row.time_ns));
-    let step = times.len().div_ceil(most.max(1)).max(1);
+    let step = times.len().div_ceil(limit.max(1)).max(1);
     // Every `step`-th sample, counted from the last so that the end is drawn.
     let kept: Vec<u64> = times.iter().rev().step_by(step).rev().copied().collect();
     let thin = RateTable {
@@ -217,7 +217,7 @@ pub fn rates(rates: &RateTable, flows: &FlowTable, most: usize) -> SendingRates 
         traces: Vec::new(),
     };
     let intervals = kept.len().saturating_sub(1);
-    let made = by_flow(&thin).into_iter().map(|(flow, rows)| {
+    let result = by_flow(&thin).into_iter().map(|(flow, rows)| {
         let mut rate_bps = vec![None; intervals];
         for pair in rows.windows(2) {
             let (before, after) = (&thin.rows[pair[0]], &thin.rows[pair[1]]);
@@ -232,15 +232,15 @@ pub fn rates(rates: &RateTable, flows: &FlowTable, most: usize) -> SendingRates 
         let class = flows.row(flow).map(|row| row.class);
         FlowRate { flow, class, rate_bps }
     });
-    let made = made.collect();
+    let result = result.collect();
     let jain = summary::jain_points(&thin, flows, 0).into_iter().map(|point| point.index).collect();
-    SendingRates { time_ns: kept.get(1..).unwrap_or_default().to_vec(), flows: made, jain }
+    SendingRates { time_ns: kept.get(1..).unwrap_or_default().to_vec(), flows: result, jain }
 }
 
-/// Queues in at most about `most` points; where there are more samples, the longest of each stretch is kept.
-pub fn queues(ports: &PortTable, most: usize) -> QueueSeries {
+/// Queues in at most about `limit` points; where there are more samples, the longest of each stretch is kept.
+pub fn queues(ports: &PortTable, limit: usize) -> QueueSeries {
     let times = distinct(ports.rows.iter().map(|row| row.time_ns));
-    let step = times.len().div_ceil(most.max(1)).max(1);
+    let step = times.len().div_ceil(limit.max(1)).max(1);
     let time_ns: Vec<u64> = times.iter().copied().step_by(step).collect();
     let empty = |port: &crate::tables::SampledPort| PortQueue {
         name: port.name.clone(),
@@ -249,21 +249,21 @@ pub fn queues(ports: &PortTable, most: usize) -> QueueSeries {
     };
     let mut queues: Vec<PortQueue> = ports.ports.iter().map(empty).collect();
     for row in &ports.rows {
-        let place = time_ns.partition_point(|&time| time <= row.time_ns).saturating_sub(1);
+        let index = time_ns.partition_point(|&time| time <= row.time_ns).saturating_sub(1);
         let port = &mut queues[row.port as usize];
-        port.queue_bytes[place] = port.queue_bytes[place].max(row.queue_bytes);
+        port.queue_bytes[index] = port.queue_bytes[index].max(row.queue_bytes);
         if let Some(phantom) = row.phantom_bytes {
             port.phantom_bytes.resize(time_ns.len(), 0);
-            port.phantom_bytes[place] = port.phantom_bytes[place].max(phantom);
+            port.phantom_bytes[index] = port.phantom_bytes[index].max(phantom);
         }
     }
     QueueSeries { time_ns, ports: queues }
 }
 
-/// Shared buffers in at most about `most` points, as [`queues`]: a switch takes a port's place.
-pub fn buffers(switches: &SwitchTable, most: usize) -> QueueSeries {
+/// Shared buffers in at most about `limit` points, as [`queues`]: a switch takes a port's place.
+pub fn buffers(switches: &SwitchTable, limit: usize) -> QueueSeries {
     let times = distinct(switches.rows.iter().map(|row| row.time_ns));
-    let step = times.len().div_ceil(most.max(1)).max(1);
+    let step = times.len().div_ceil(limit.max(1)).max(1);
     let time_ns: Vec<u64> = times.iter().copied().step_by(step).collect();
     let empty = |name: &String| PortQueue {
         name: name.clone(),
@@ -272,24 +272,24 @@ pub fn buffers(switches: &SwitchTable, most: usize) -> QueueSeries {
     };
     let mut buffers: Vec<PortQueue> = switches.names.iter().map(empty).collect();
     for row in &switches.rows {
-        let place = time_ns.partition_point(|&time| time <= row.time_ns).saturating_sub(1);
-        let held = &mut buffers[row.switch as usize].queue_bytes[place];
-        *held = (*held).max(row.buffer_bytes);
+        let index = time_ns.partition_point(|&time| time <= row.time_ns).saturating_sub(1);
+        let buffer = &mut buffers[row.switch as usize].queue_bytes[index];
+        *buffer = (*buffer).max(row.buffer_bytes);
     }
     QueueSeries { time_ns, ports: buffers }
 }
 
 /// Returns the internal state that laws trace, and the window (`cwnd_bytes`) and round trip (`srtt_ns`), for each flow,
-/// in at most about `most` points each.
-pub fn traces(rates: &RateTable, most: usize) -> Vec<LawTrace> {
-    let mut made = Vec::new();
+/// in at most about `limit` points each.
+pub fn traces(rates: &RateTable, limit: usize) -> Vec<LawTrace> {
+    let mut result = Vec::new();
     for (flow, rows) in by_flow(rates) {
-        let step = rows.len().div_ceil(most.max(1)).max(1);
+        let step = rows.len().div_ceil(limit.max(1)).max(1);
         let mut add = |name: &str, value: &dyn Fn(usize) -> Option<f64>| {
             let known = rows.iter().step_by(step).filter_map(|&row| Some((rates.rows[row].time_ns, value(row)?)));
             let (time_ns, values): (Vec<u64>, Vec<f64>) = known.unzip();
             if !values.is_empty() {
-                made.push(LawTrace { flow, name: name.to_owned(), time_ns, values });
+                result.push(LawTrace { flow, name: name.to_owned(), time_ns, values });
             }
         };
         add("cwnd_bytes", &|row| rates.rows[row].cwnd_bytes.map(|bytes| bytes as f64));
@@ -298,7 +298,7 @@ pub fn traces(rates: &RateTable, most: usize) -> Vec<LawTrace> {
             add(name, &|row| values[row].map(|value| value as f64));
         }
     }
-    made
+    result
 }
 
 /// The rows of each flow.
@@ -326,9 +326,9 @@ mod tests {
         let row = |time_ns, switch, buffer_bytes| crate::tables::SwitchRow { time_ns, switch, buffer_bytes };
         let rows = vec![row(1, 0, 5), row(2, 0, 9), row(2, 1, 1), row(3, 0, 2), row(4, 1, 3)];
         let table = SwitchTable { names: vec!["a".into(), "b".into()], rows };
-        let made = buffers(&table, 2);
-        assert_eq!(made.time_ns, [1, 3]);
-        let heights: Vec<&[u64]> = made.ports.iter().map(|port| port.queue_bytes.as_slice()).collect();
+        let result = buffers(&table, 2);
+        assert_eq!(result.time_ns, [1, 3]);
+        let heights: Vec<&[u64]> = result.ports.iter().map(|port| port.queue_bytes.as_slice()).collect();
         assert_eq!(heights, [&[9, 2], &[1, 3]]);
         assert_eq!(buffers(&SwitchTable::default(), 2), QueueSeries::default());
     }
@@ -338,13 +338,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_distribution_keeps_its_ends_and_rises(values in prop::collection::vec(0.0..1e6f64, 1..2_000)) {
+        fn thinned_distribution_is_increasing_and_keeps_its_ends(values in prop::collection::vec(0.0..1e6f64, 1..2_000)) {
             let points = cdf(values.clone(), CDF_POINTS);
             prop_assert!(points.len() <= CDF_POINTS);
             prop_assert!(points.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1));
             let least = values.iter().copied().fold(f64::MAX, f64::min);
-            let most = values.iter().copied().fold(f64::MIN, f64::max);
-            prop_assert_eq!((points[0].0, points[points.len() - 1]), (least, (most, 1.0)));
+            let greatest = values.iter().copied().fold(f64::MIN, f64::max);
+            prop_assert_eq!((points[0].0, points[points.len() - 1]), (least, (greatest, 1.0)));
             for &(value, share) in &points {
                 let below = values.iter().filter(|&&other| other <= value).count();
                 prop_assert!((share * values.len() as f64 - below as f64).abs() < 1e-6);
@@ -361,9 +361,9 @@ mod tests {
     #[test]
     fn rates_add_up_to_what_was_sent() {
         let run = testbed::results();
-        for most in [usize::MAX, 7] {
-            let curves = rates(&run.rates, &run.flows, most);
-            assert!(curves.time_ns.len() <= most && !curves.time_ns.is_empty());
+        for limit in [usize::MAX, 7] {
+            let curves = rates(&run.rates, &run.flows, limit);
+            assert!(curves.time_ns.len() <= limit && !curves.time_ns.is_empty());
             assert_eq!(curves.jain.len(), curves.time_ns.len());
             let flow = curves.flows.iter().find(|flow| flow.flow == 1).unwrap();
             assert_eq!(flow.class, Some(Class::Inter));
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn collectives_are_listed_by_their_beginnings_up_to_a_number_of_flows() {
+    fn collectives_are_listed_by_start_up_to_a_flow_limit() {
         let flow = |flow, traffic, collective, us, completed| FlowRow {
             traffic,
             collective: Some(collective),
@@ -426,7 +426,7 @@ mod tests {
         let names: Vec<(&str, u32, usize)> = all.iter().map(|it| (it.job.as_str(), it.number, it.src.len())).collect();
         assert_eq!(names, [("a", 0, 2), ("b", 0, 1), ("a", 1, 1)]);
         assert_eq!((&all[0].start_ns, &all[0].end_ns), (&vec![1_000, 3_000], &vec![None, Some(9_000)]));
-        let lengths = |most| collectives(&table, most).0.iter().map(|it| it.src.len()).collect::<Vec<_>>();
+        let lengths = |limit| collectives(&table, limit).0.iter().map(|it| it.src.len()).collect::<Vec<_>>();
         assert_eq!((lengths(3), lengths(2), lengths(1)), (vec![2, 1], vec![2], vec![1]));
         assert_eq!(collectives(&FlowTable::default(), 1), (Vec::new(), 0));
     }

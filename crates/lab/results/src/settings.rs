@@ -41,14 +41,14 @@ pub fn differing_below(key: &str, before: &Value, after: &Value) -> Vec<Differin
 fn compare(key: String, before: &Value, after: &Value, found: &mut Vec<Differing>) {
     let inside = |part: &str| if key.is_empty() { part.to_owned() } else { format!("{key}.{part}") };
     match (before, after) {
-        (Value::Object(these), Value::Object(those)) => {
-            let parts: BTreeSet<&String> = these.keys().chain(those.keys()).collect();
+        (Value::Object(left), Value::Object(right)) => {
+            let parts: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
             for part in parts {
                 compare(inside(part), &before[part.as_str()], &after[part.as_str()], found);
             }
         }
-        (Value::Array(these), Value::Array(those)) if these.len() == those.len() => {
-            for (index, (one, other)) in these.iter().zip(those).enumerate() {
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            for (index, (one, other)) in left.iter().zip(right).enumerate() {
                 compare(inside(&index.to_string()), one, other, found);
             }
         }
@@ -79,8 +79,8 @@ mod tests {
             json!({ "title": "T", "stop": "5ms", "traffic": [{ "size": 1 }], "port": { "ecn": null }, "list": [1] });
         let after =
             json!({ "title": "U", "stop": "5ms", "traffic": [{ "size": 2 }], "port": { "ecn": {} }, "list": [1, 2] });
-        let said: Vec<String> = differing(&before, &after).iter().map(ToString::to_string).collect();
-        assert_eq!(said, ["list: a list of 1 -> a list of 2", "port.ecn: none -> a table", "traffic.0.size: 1 -> 2"]);
+        let lines: Vec<String> = differing(&before, &after).iter().map(ToString::to_string).collect();
+        assert_eq!(lines, ["list: a list of 1 -> a list of 2", "port.ecn: none -> a table", "traffic.0.size: 1 -> 2"]);
         assert_eq!(differing_below("traffic", &before, &after).len(), 1);
         assert!(differing(&before, &before).is_empty());
     }

@@ -55,17 +55,17 @@ pub fn slowest(runs: &[RunResults], by: &GroupBy, class: Option<Class>, share: f
     let mut groups = Vec::new();
     for (_, schemes) in by_point(runs) {
         for (_, members) in schemes {
-            let places: Vec<usize> =
+            let run_indices: Vec<usize> =
                 members.iter().filter_map(|run| runs.iter().position(|other| std::ptr::eq(*run, other))).collect();
             let name = match &members[..] {
                 [run, _, ..] => name_in_claims(&run.summary.run, run.summary.seed),
                 [run] => run.summary.run.clone(),
                 [] => continue,
             };
-            let mut add = |part: &str, fits: &dyn Fn(&RunResults, &FlowRow) -> bool| {
+            let mut add = |part: &str, is_match: &dyn Fn(&RunResults, &FlowRow) -> bool| {
                 groups.extend(
-                    group(runs, &places, share, |run, row| {
-                        fits(run, row) && class.is_none_or(|class| class == row.class)
+                    group(runs, &run_indices, share, |run, row| {
+                        is_match(run, row) && class.is_none_or(|class| class == row.class)
                     })
                     .map(|group| SlowGroup { name: name.clone(), part: part.to_owned(), ..group }),
                 );
@@ -90,16 +90,16 @@ pub fn slowest(runs: &[RunResults], by: &GroupBy, class: Option<Class>, share: f
 
 fn group(
     runs: &[RunResults],
-    places: &[usize],
+    run_indices: &[usize],
     share: f64,
-    fits: impl Fn(&RunResults, &FlowRow) -> bool,
+    is_match: impl Fn(&RunResults, &FlowRow) -> bool,
 ) -> Option<SlowGroup> {
     let (mut ended, mut unfinished) = (Vec::new(), 0);
-    for &place in places {
-        let run = &runs[place];
-        for row in run.flows.rows.iter().filter(|row| row.started.is_set() && fits(run, row)) {
+    for &index in run_indices {
+        let run = &runs[index];
+        for row in run.flows.rows.iter().filter(|row| row.started.is_set() && is_match(run, row)) {
             match row.slowdown() {
-                Some(slowdown) => ended.push(SlowestFlow { run: place, row: *row, slowdown }),
+                Some(slowdown) => ended.push(SlowestFlow { run: index, row: *row, slowdown }),
                 None => unfinished += 1,
             }
         }
@@ -120,8 +120,9 @@ mod tests {
     fn groups_have_their_slowest_flows() {
         let runs = [testbed::results()];
         let rows = &runs[0].flows.rows;
-        let ended =
-            |fits: &dyn Fn(&FlowRow) -> bool| rows.iter().filter(|row| row.slowdown().is_some() && fits(row)).count();
+        let ended = |is_match: &dyn Fn(&FlowRow) -> bool| {
+            rows.iter().filter(|row| row.slowdown().is_some() && is_match(row)).count()
+        };
         let all = SizeBin { name: "all".into(), ..SizeBin::default() };
         let groups = slowest(&runs, &GroupBy::Bins(vec![all]), None, 1.0);
         assert_eq!(groups.len(), 1);

@@ -26,8 +26,8 @@ pub(crate) fn mean_real(values: &[f64]) -> Option<f64> {
 /// 100.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Jain {
-    above: u128,
-    below: u128,
+    numerator: u128,
+    denominator: u128,
 }
 
 impl Jain {
@@ -35,18 +35,18 @@ impl Jain {
     pub(crate) fn of(shares: &[u64]) -> Option<Self> {
         let sum: u128 = shares.iter().map(|&share| u128::from(share)).sum();
         let squares: u128 = shares.iter().map(|&share| u128::from(share) * u128::from(share)).sum();
-        let (above, below) = (sum.saturating_mul(sum), squares.saturating_mul(shares.len() as u128));
-        (below > 0).then_some(Self { above, below })
+        let (numerator, denominator) = (sum.saturating_mul(sum), squares.saturating_mul(shares.len() as u128));
+        (denominator > 0).then_some(Self { numerator, denominator })
     }
 
     /// The index.
     pub(crate) fn index(self) -> f64 {
-        self.above as f64 / self.below as f64
+        self.numerator as f64 / self.denominator as f64
     }
 
     /// Returns whether the index is at least `percent` hundredths.
     pub(crate) fn is_at_least(self, percent: u8) -> bool {
-        self.above.saturating_mul(100) >= self.below.saturating_mul(percent.into())
+        self.numerator.saturating_mul(100) >= self.denominator.saturating_mul(percent.into())
     }
 }
 

@@ -111,7 +111,7 @@ fn setup(network: Network, flows: Vec<FlowSpec>) -> Setup {
         seed: 1,
         stop,
         intra_rtt,
-        causes: experiment::Dependencies::default(),
+        dependencies: experiment::Dependencies::default(),
         modules: Vec::new(),
         ties: experiment::TieBreak::default(),
     }

@@ -57,7 +57,7 @@ const FIRST: &str = "flows, by the host that sends";
 
 /// Returns whether a file begins as a trace of Narrows does.
 pub fn is_timeline(head: &[u8]) -> bool {
-    head.windows(FIRST.len()).take(64).any(|here| here == FIRST.as_bytes())
+    head.windows(FIRST.len()).take(64).any(|window| window == FIRST.as_bytes())
 }
 
 /// The unit of a counter.
@@ -109,9 +109,9 @@ impl TraceWriter {
     }
 
     /// A slice. Its arguments are names and values.
-    fn slice(&mut self, track: u64, [begin, end]: [u64; 2], name: &str, said: &[(&str, String)]) {
+    fn slice(&mut self, track: u64, [begin, end]: [u64; 2], name: &str, annotations: &[(&str, String)]) {
         let mut event = ProtobufMessage::default().number(9, 1).number(11, track).text(23, name);
-        for (key, value) in said {
+        for (key, value) in annotations {
             event = event.message(4, &ProtobufMessage::default().text(10, key).text(6, value));
         }
         self.event(begin, &event);
@@ -134,9 +134,9 @@ impl Lanes {
             *until = end;
             return *free;
         }
-        let made = track(self.0.len() + 1);
-        self.0.push((made, end));
-        made
+        let id = track(self.0.len() + 1);
+        self.0.push((id, end));
+        id
     }
 }
 
@@ -186,14 +186,14 @@ fn flows(run: &RunResults, trace: &mut TraceWriter) {
             let times = span(flow, last);
             let track = lanes.of(times, |lane| trace.track(&format!("host {host}, {lane}"), Some(parent), None));
             let slowdown = flow.slowdown().map_or_else(|| "did not end".to_owned(), |it| format!("{it:.3}"));
-            let said = [
+            let annotations = [
                 ("class", flow.class.name().to_owned()),
                 ("bytes", flow.size.get().to_string()),
                 ("slowdown", slowdown),
                 ("retransmits", flow.stats.retransmits.to_string()),
                 ("timeouts", flow.stats.timeouts.to_string()),
             ];
-            trace.slice(track, times, &format!("{} to {}", flow.flow, flow.dst), &said);
+            trace.slice(track, times, &format!("{} to {}", flow.flow, flow.dst), &annotations);
         }
     }
 }
@@ -269,12 +269,12 @@ fn ports(run: &RunResults, trace: &mut TraceWriter) {
                 ("pseudo queue", row.pseudo_bytes, CounterUnit::Bytes),
                 ("fed back", row.feedback_bps, CounterUnit::BitsPerSecond),
             ];
-            for (what, value, unit) in values {
+            for (counter, value, unit) in values {
                 let Some(value) = value else { continue };
                 let Some(port) = table.ports.get(row.port as usize).map(|port| &port.name) else { continue };
                 let track = *tracks
-                    .entry((row.port, what))
-                    .or_insert_with(|| trace.track(&format!("{port}: {what}"), Some(all), Some(unit)));
+                    .entry((row.port, counter))
+                    .or_insert_with(|| trace.track(&format!("{port}: {counter}"), Some(all), Some(unit)));
                 trace.count(track, row.time_ns, value as f64);
             }
         }
@@ -303,11 +303,11 @@ fn sampled(run: &RunResults, trace: &mut TraceWriter) {
     let all = trace.track("sampled flows", None, None);
     let mut tracks: BTreeMap<(u32, String), u64> = BTreeMap::new();
     let mut before: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-    for (place, row) in table.rows.iter().enumerate() {
-        let mut count = |what: &str, value: f64, unit: CounterUnit| {
+    for (index, row) in table.rows.iter().enumerate() {
+        let mut count = |counter: &str, value: f64, unit: CounterUnit| {
             let track = *tracks
-                .entry((row.flow, what.to_owned()))
-                .or_insert_with(|| trace.track(&format!("flow {}: {what}", row.flow), Some(all), Some(unit)));
+                .entry((row.flow, counter.to_owned()))
+                .or_insert_with(|| trace.track(&format!("flow {}: {counter}", row.flow), Some(all), Some(unit)));
             trace.count(track, row.time_ns, value);
         };
         if let Some(window) = row.cwnd_bytes {
@@ -321,7 +321,7 @@ fn sampled(run: &RunResults, trace: &mut TraceWriter) {
             count("delivered", bits * 1e9 / (row.time_ns - time) as f64, CounterUnit::BitsPerSecond);
         }
         for (name, values) in &table.traces {
-            if let Some(value) = values.get(place).copied().flatten() {
+            if let Some(value) = values.get(index).copied().flatten() {
                 count(name, value as f64, CounterUnit::Named);
             }
         }
@@ -348,11 +348,11 @@ mod tests {
     #[test]
     fn slices_on_one_track_do_not_overlap() {
         let mut lanes = Lanes::default();
-        let mut made = 0;
+        let mut count = 0;
         let mut of = |times| {
             lanes.of(times, |_| {
-                made += 1;
-                made
+                count += 1;
+                count
             })
         };
         assert_eq!([of([0, 10]), of([5, 20]), of([10, 12]), of([11, 30]), of([12, 13])], [1, 2, 1, 3, 1]);

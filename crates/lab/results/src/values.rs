@@ -18,7 +18,7 @@ pub struct TableValues {
     pub scenario: String,
     /// The scale at which it was run.
     pub scale: String,
-    /// Versions of the code that gave the values, by part: `engine`, `law NAME`, `feature NAME`. More than one if runs of
+    /// Versions of the code that produced the values, by part: `engine`, `law NAME`, `feature NAME`. More than one if runs of
     /// several builds are among them.
     pub code: BTreeMap<String, Vec<String>>,
     /// The tables.
@@ -80,11 +80,11 @@ impl TableValues {
         let mut found = None;
         for table in &self.table {
             let known: Vec<Expr> = table.metrics.iter().map(parsed).collect::<Result<_, _>>()?;
-            let places: Option<Vec<usize>> =
+            let indices: Option<Vec<usize>> =
                 wanted.iter().map(|expr| known.iter().position(|other| other == expr)).collect();
-            found = found.or(places.map(|places| (table, places)));
+            found = found.or(indices.map(|indices| (table, indices)));
         }
-        let Some((table, places)) = found else {
+        let Some((table, indices)) = found else {
             let known = self.table.iter().flat_map(|table| table.metrics.clone()).collect::<Vec<_>>().join(", ");
             return Err(ScoreError::NoTable { known });
         };
@@ -94,10 +94,10 @@ impl TableValues {
             if let Some(name) = newcomers.iter().find(|name| !point.schemes.contains_key(*name)) {
                 return Err(ScoreError::Newcomer { name: name.clone(), known: known() });
             }
-            let cell = |&place: &usize| {
+            let cell = |&index: &usize| {
                 let mut best: Option<(&String, &Vec<f64>)> = None;
                 for (scheme, cells) in point.schemes.iter().filter(|(name, _)| !newcomers.contains(name)) {
-                    let by_seed = cells.get(place).filter(|it| it.iter().all(|it| it.is_finite() && *it > 0.0));
+                    let by_seed = cells.get(index).filter(|it| it.iter().all(|it| it.is_finite() && *it > 0.0));
                     let Some(by_seed) = by_seed else {
                         return Err(ScoreError::Value {
                             run: if point.point.is_empty() {
@@ -105,8 +105,8 @@ impl TableValues {
                             } else {
                                 format!("`{scheme}` at `{}`", point.point)
                             },
-                            metric: table.metrics[place].clone(),
-                            why: "a seed has no value, or none over zero".to_owned(),
+                            metric: table.metrics[index].clone(),
+                            reason: "a seed has no value, or none over zero".to_owned(),
                         });
                     };
                     if best.is_none_or(|(_, best)| sum(by_seed) < sum(best)) {
@@ -116,7 +116,7 @@ impl TableValues {
                 let (scheme, by_seed) = best.ok_or_else(|| ScoreError::Newcomers { known: known() })?;
                 Ok(BestCell { scheme: scheme.clone(), by_seed: by_seed.clone() })
             };
-            let cells: Vec<BestCell> = places.iter().map(cell).collect::<Result<_, _>>()?;
+            let cells: Vec<BestCell> = indices.iter().map(cell).collect::<Result<_, _>>()?;
             Ok(Best { point: point.point.clone(), seeds: point.seeds.clone(), cells })
         };
         let points = table.point.iter().map(best).collect::<Result<_, _>>()?;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_is_the_best_of_each_cell_without_newcomers() {
+    fn reference_is_the_best_cell_of_known_schemes() {
         let values = values();
         let cells = ["network.drops".to_owned()];
         let best = |newcomers: &[String]| {

@@ -25,7 +25,7 @@ pub fn law_param(option: &str, law: LawKind, text: &str) -> Result<(String, LawV
         };
         let at = Located { value: name.trim().to_owned(), origin: SourceSpan::new(source, 0..name.len()) };
         let by = name.len() + 1;
-        let node = shifted(parse_argument(value, source).map_err(|fault| fault.shifted(by))?, by);
+        let node = shifted(parse_argument(value, source).map_err(|error| error.shifted(by))?, by);
         match crate::config::law_setting(law, &at, &node)? {
             Setting::Value(value) => Ok((at.value, value)),
             Setting::Port => Err(SpannedError::new(node.origin, "only a scenario has ports to follow")
@@ -76,7 +76,7 @@ pub fn range(option: &str, text: &str) -> Result<NumberRange, Error> {
         let (low, high) = text.split_once("..").ok_or_else(none)?;
         let end = |text: &str, by: usize| {
             let by = by + text.len() - text.trim_start().len();
-            let node = parse_argument(text.trim(), source).map_err(|fault| fault.shifted(by))?;
+            let node = parse_argument(text.trim(), source).map_err(|error| error.shifted(by))?;
             Ok::<_, SpannedError>(shifted(node, by))
         };
         NumberRange::new(&end(low, 0)?, &end(high, low.len() + 2)?)
@@ -86,7 +86,7 @@ pub fn range(option: &str, text: &str) -> Result<NumberRange, Error> {
 fn read<T>(option: &str, text: &str, decode: impl FnOnce(u32) -> Result<T, SpannedError>) -> Result<T, Error> {
     let mut sources = Sources::default();
     let source = sources.add(option, text);
-    decode(source).map_err(|fault| sources.explain(fault))
+    decode(source).map_err(|error| sources.explain(error))
 }
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_shown_where_it_is() {
+    fn parse_errors_point_at_their_span() {
         for (text, expected) in [
             ("K=75KB", "did you mean `k`?"),
             ("beta=2", "it must be 0 to 1"),

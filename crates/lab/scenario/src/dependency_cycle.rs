@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn circles_are_found_with_all_their_flows() {
+    fn cycles_are_found_with_all_their_flows() {
         let found = |after: &[&[usize]]| find_dependency_cycle(after.len(), |flow| after[flow].to_vec());
         assert_eq!(found(&[&[], &[0], &[0, 1], &[2, 1]]), None);
         assert_eq!(found(&[&[9], &[0]]), None);

@@ -17,7 +17,7 @@ const SHIPPED: [(&str, &str); 5] = [
 pub(crate) const DISTRIBUTION: FileKind = FileKind {
     name: "a distribution of flow sizes",
     expected: "expected lines of `bytes cumulative_percent`, the first at 0, the last at 100",
-    fits: |file| file.first().starts_with(|letter: char| letter.is_ascii_digit()),
+    matches: |file| file.first().starts_with(|letter: char| letter.is_ascii_digit()),
 };
 
 /// 100 %, in the unit of [`Distribution`]'s cumulative shares.
@@ -45,7 +45,7 @@ impl Distribution {
     pub fn parse(text: &str, name: &str) -> Result<Self, Error> {
         let mut sources = Sources::default();
         let source = sources.add(name, text);
-        Self::read(text, source).map_err(|fault| sources.explain(fault))
+        Self::read(text, source).map_err(|error| sources.explain(error))
     }
 
     /// The shipped one of that name, or else the one in that file.
@@ -57,10 +57,10 @@ impl Distribution {
             let message =
                 format!("`{}` is neither a distribution of flow sizes nor a file in the scenario's directory", **name);
             let known: Vec<&str> = Self::shipped().collect();
-            let fault = SpannedError::new(name.origin, message).label("not found");
+            let error = SpannedError::new(name.origin, message).label("not found");
             let near = nearest(name, &known).map(|near| format!("did you mean `{near}`?"));
-            let fault = near.map_or(fault.clone(), |near| fault.help(near));
-            return Err(fault.help(format!("distributions that come with the program: {}", listed(&known))));
+            let error = near.map_or(error.clone(), |near| error.help(near));
+            return Err(error.help(format!("distributions that come with the program: {}", listed(&known))));
         }
         let (source, text) = inputs.read(name, DISTRIBUTION)?;
         Self::read(&text, source)
@@ -80,8 +80,8 @@ impl Distribution {
                 continue;
             }
             last = SourceSpan::new(source, at..at + content.len());
-            let mut words = content.split_whitespace();
-            let (Some(size), Some(share), None) = (words.next(), words.next(), words.next()) else {
+            let mut fields = content.split_whitespace();
+            let (Some(size), Some(share), None) = (fields.next(), fields.next(), fields.next()) else {
                 return Err(bad(last, "a point is two numbers: bytes and cumulative percent"));
             };
             let size = size.parse().ok().filter(|&size| size <= LARGEST);
@@ -109,8 +109,8 @@ impl Distribution {
     pub(crate) fn sample(&self, bits: u64) -> u64 {
         let share = u64::try_from((u128::from(bits) * u128::from(FULL)) >> 64).unwrap_or(FULL);
         // The first point above the share, and the one before it: the first point's share is 0.
-        let above = self.points.partition_point(|&(_, known)| known <= share).clamp(1, self.points.len() - 1);
-        let ((low, from), (high, to)) = (self.points[above - 1], self.points[above]);
+        let upper = self.points.partition_point(|&(_, known)| known <= share).clamp(1, self.points.len() - 1);
+        let ((low, from), (high, to)) = (self.points[upper - 1], self.points[upper]);
         let part = u128::from(high - low) * u128::from(share - from) / u128::from((to - from).max(1));
         (low + u64::try_from(part).unwrap_or(high - low)).max(1)
     }
@@ -123,8 +123,8 @@ impl Distribution {
     }
 }
 
-fn bad(origin: SourceSpan, what: &str) -> SpannedError {
-    SpannedError::new(origin, what).help("each line is `bytes cumulative_percent`, the first at 0, the last at 100")
+fn bad(origin: SourceSpan, message: &str) -> SpannedError {
+    SpannedError::new(origin, message).help("each line is `bytes cumulative_percent`, the first at 0, the last at 100")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Errors of scenarios, shown at their place: file, line, column, the line itself, a caret, and accepted values.
+//! Errors of scenarios, shown at their location: file, line, column, the line itself, a caret, and accepted values.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Error {
     }
 }
 
-/// An error and its place.
+/// An error and its location.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// The error, in a sentence.
@@ -50,11 +50,11 @@ pub struct Diagnostic {
     pub label: String,
     /// Accepted values, or a remedy.
     pub help: Vec<String>,
-    /// Its place, if it has one.
-    pub place: Option<SourceLocation>,
+    /// Its location, if it has one.
+    pub location: Option<SourceLocation>,
 }
 
-/// A place in a file or an argument.
+/// A location in a file or an argument.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceLocation {
     /// The file, or `--set`.
@@ -79,7 +79,7 @@ impl SourceLocation {
 }
 
 impl Diagnostic {
-    /// The message with the place under it.
+    /// The message with the location under it.
     pub fn render(&self, colour: Colour) -> String {
         let renderer = match colour {
             Colour::Ansi => Renderer::styled(),
@@ -87,13 +87,15 @@ impl Diagnostic {
         };
         let title = Level::ERROR.primary_title(self.message.as_str());
         // The renderer leaves C1 control characters as they are. The replacement is as long, so that the range holds.
-        let text =
-            self.place.as_ref().map(|place| place.text.replace(|c| ('\u{80}'..='\u{9f}').contains(&c), "\u{b7}"));
+        let text = self
+            .location
+            .as_ref()
+            .map(|location| location.text.replace(|c| ('\u{80}'..='\u{9f}').contains(&c), "\u{b7}"));
         let text = text.unwrap_or_default();
-        let mut group = match &self.place {
-            Some(place) => {
-                let caret = AnnotationKind::Primary.span(place.range.clone()).label(self.label.as_str());
-                let snippet = Snippet::source(text.as_str()).path(place.file.as_str()).annotation(caret);
+        let mut group = match &self.location {
+            Some(location) => {
+                let caret = AnnotationKind::Primary.span(location.range.clone()).label(self.label.as_str());
+                let snippet = Snippet::source(text.as_str()).path(location.file.as_str()).annotation(caret);
                 title.element(snippet)
             }
             None => Group::with_title(title),
@@ -111,7 +113,7 @@ impl std::fmt::Display for Diagnostic {
     }
 }
 
-/// A range of bytes in one of the texts read; the place of a default is [`SourceSpan::NOWHERE`].
+/// A range of bytes in one of the texts read; the location of a default is [`SourceSpan::NOWHERE`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SourceSpan {
     /// Number of the text; none for a value that is not from a text.
@@ -174,7 +176,7 @@ impl SpannedError {
         }
     }
 
-    /// The same fault, `by` bytes later in its text.
+    /// The same error, `by` bytes later in its text.
     pub(crate) fn shifted(mut self, by: usize) -> Self {
         if self.origin != SourceSpan::NOWHERE {
             self.origin = self.origin.shifted(by);
@@ -182,7 +184,7 @@ impl SpannedError {
         self
     }
 
-    /// The same fault, at `origin` if it had no place of its own.
+    /// The same error, at `origin` if it had no location of its own.
     pub(crate) fn at_least(mut self, origin: SourceSpan) -> Self {
         if self.origin == SourceSpan::NOWHERE {
             self.origin = origin;
@@ -236,40 +238,40 @@ impl Sources {
     /// Expects a kind of a text.
     pub(crate) fn expect(&mut self, source: u32, kind: FileKind) {
         if let Some(source) = self.0.get_mut(source as usize) {
-            source.is_not = (!kind.fits(&source.name, &source.text)).then_some(kind);
+            source.is_not = (!kind.matches(&source.name, &source.text)).then_some(kind);
         }
     }
 
-    /// Explains a fault in a string, at `bytes` of its text, or at the whole string if it is written with escapes.
-    pub(crate) fn explain_within(&self, mut fault: SpannedError, text: &str, bytes: &std::ops::Range<usize>) -> Error {
-        let origin = fault.origin;
+    /// Explains an error in a string, at `bytes` of its text, or at the whole string if it is written with escapes.
+    pub(crate) fn explain_within(&self, mut error: SpannedError, text: &str, bytes: &std::ops::Range<usize>) -> Error {
+        let origin = error.origin;
         let source = self.source(origin);
         let written = source.and_then(|source| source.text.get(origin.start as usize..origin.end as usize));
         if let Some(at) = written.and_then(|written| written.find(text)) {
-            let place = |byte: usize| origin.start.saturating_add(offset(at + byte));
-            fault.origin = SourceSpan { start: place(bytes.start), end: place(bytes.end), ..origin };
+            let location = |byte: usize| origin.start.saturating_add(offset(at + byte));
+            error.origin = SourceSpan { start: location(bytes.start), end: location(bytes.end), ..origin };
         }
-        self.explain(fault)
+        self.explain(error)
     }
 
     fn source(&self, origin: SourceSpan) -> Option<&SourceText> {
         self.0.get(origin.source? as usize)
     }
 
-    pub(crate) fn explain(&self, fault: SpannedError) -> Error {
-        let SpannedError { message, label, help, origin } = fault;
+    pub(crate) fn explain(&self, error: SpannedError) -> Error {
+        let SpannedError { message, label, help, origin } = error;
         let source = self.source(origin);
         if let Some(SourceText { name, is_not: Some(kind), .. }) = source {
             let message = format!("`{name}` is not {}", kind.name);
             let help = vec![kind.expected.to_owned()];
-            return Error::Invalid(Box::new(Diagnostic { message, label: String::new(), help, place: None }));
+            return Error::Invalid(Box::new(Diagnostic { message, label: String::new(), help, location: None }));
         }
-        let place = source.map(|SourceText { name, text, .. }| SourceLocation {
+        let location = source.map(|SourceText { name, text, .. }| SourceLocation {
             file: name.clone(),
             text: Arc::clone(text),
             range: first_line(text, origin),
         });
-        Error::Invalid(Box::new(Diagnostic { message, label, help, place }))
+        Error::Invalid(Box::new(Diagnostic { message, label, help, location }))
     }
 }
 
@@ -293,20 +295,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_shows_its_line_and_a_caret() {
+    fn errors_show_their_line_and_a_caret() {
         let mut sources = Sources::default();
         let source = sources.add("a.toml", "one = 1\ntwo = 3\n");
-        let fault =
+        let error =
             SpannedError::new(SourceSpan::new(source, 14..15), "not 2").label("here").suggest("tow", ["one", "two"]);
-        let error = sources.explain(fault);
+        let error = sources.explain(error);
         let text = error.to_string();
         assert!(text.contains("error: not 2") && text.contains("--> a.toml:2:7"), "{text}");
         assert!(text.contains("two = 3") && text.contains("^ here"), "{text}");
         assert!(text.contains("did you mean `two`?"), "{text}");
         assert!(!text.contains('\u{1b}') && error.render(Colour::Ansi).contains('\u{1b}'));
         let Error::Invalid(diagnostic) = error else { unreachable!() };
-        let place = diagnostic.place.unwrap();
-        assert_eq!((place.line(), place.column()), (2, 7));
+        let location = diagnostic.location.unwrap();
+        assert_eq!((location.line(), location.column()), (2, 7));
     }
 
     #[test]

@@ -23,17 +23,17 @@ struct Layer {
 }
 
 /// Merges a file with the files that it extends, from `directory`; returns the file itself if it extends none.
-pub(crate) fn whole(
+pub(crate) fn merge_extends(
     root: Node,
     directory: &FilePath,
     kind: FileKind,
     sources: &mut Sources,
 ) -> Result<Node, SpannedError> {
     let mut layers: Vec<Layer> = Vec::new();
-    let mut whole = root;
+    let mut merged = root;
     loop {
-        let name = taken::<Located<String>>(&mut whole, "extends")?;
-        let without = taken::<Vec<Located<String>>>(&mut whole, "without")?;
+        let name = take_key::<Located<String>>(&mut merged, "extends")?;
+        let without = take_key::<Vec<Located<String>>>(&mut merged, "without")?;
         let Some(name) = name else {
             if let Some(first) = without.iter().flatten().next() {
                 return Err(SpannedError::new(first.origin, "`without` takes away what an extended file has")
@@ -50,11 +50,11 @@ pub(crate) fn whole(
             .label("expected a name such as \"base.toml\""));
         }
         if layers.iter().any(|layer| layer.extends == name.value) || layers.len() == MAX {
-            let fault =
+            let error =
                 SpannedError::new(name.origin, format!("`{}` is extended through {} others", name.value, layers.len()));
-            return Err(fault.label(format!("expected a chain of at most {MAX} files, and no circle")));
+            return Err(error.label(format!("expected a chain of at most {MAX} files, and no cycle")));
         }
-        if whole.get("name").is_none() {
+        if merged.get("name").is_none() {
             return Err(SpannedError::new(name.origin, "a scenario that extends another has a name of its own")
                 .label("needs `name` too"));
         }
@@ -62,27 +62,27 @@ pub(crate) fn whole(
         let text = files::text(&path, SCENARIO)
             .map_err(|error| SpannedError::new(name.origin, error.to_string()).label("this file"))?;
         let source = sources.add_file(path.display().to_string(), &text, kind);
-        let over = std::mem::replace(&mut whole, parse(&text, source)?);
+        let over = std::mem::replace(&mut merged, parse(&text, source)?);
         layers.push(Layer { over, extends: name.value, without: without.unwrap_or_default() });
     }
     while let Some(Layer { over, extends, without }) = layers.pop() {
         for key in &without {
-            take_away(&mut whole, key, &extends)?;
+            remove_key(&mut merged, key, &extends)?;
         }
-        merge(&mut whole, over);
+        merge(&mut merged, over);
     }
-    Ok(whole)
+    Ok(merged)
 }
 
 /// The value of a key, which is no longer there.
-fn taken<T: Field>(root: &mut Node, key: &str) -> Result<Option<T>, SpannedError> {
+fn take_key<T: Field>(root: &mut Node, key: &str) -> Result<Option<T>, SpannedError> {
     let Value::Table(entries) = &mut root.value else { return Ok(None) };
     let Some(at) = entries.iter().position(|entry| entry.key == key) else { return Ok(None) };
     T::decode(&entries.remove(at).node).map(Some)
 }
 
 /// Removes a key of a file and of the files that it extends.
-fn take_away(root: &mut Node, key: &Located<String>, file: &str) -> Result<(), SpannedError> {
+fn remove_key(root: &mut Node, key: &Located<String>, file: &str) -> Result<(), SpannedError> {
     let path = KeyPath::parse(key, key.origin)?;
     let missing = || {
         SpannedError::new(key.origin, format!("`{}` is not in `{file}`, nor in what that extends", key.value))
@@ -94,7 +94,7 @@ fn take_away(root: &mut Node, key: &Located<String>, file: &str) -> Result<(), S
         at = &mut entries.iter_mut().find(|entry| entry.key == parent).ok_or_else(missing)?.node;
     }
     let Value::Table(entries) = &mut at.value else { return Err(missing()) };
-    let place = entries.iter().position(|entry| entry.key == path.last()).ok_or_else(missing)?;
-    entries.remove(place);
+    let index = entries.iter().position(|entry| entry.key == path.last()).ok_or_else(missing)?;
+    entries.remove(index);
     Ok(())
 }

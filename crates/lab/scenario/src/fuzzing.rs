@@ -11,5 +11,5 @@ use crate::traffic::{FLOWS, read_list};
 pub fn flows(text: &str) -> Result<usize, Error> {
     let mut sources = Sources::default();
     let source = sources.add_file("flows.csv", text, FLOWS);
-    read_list(text, source).map(|flows| flows.len()).map_err(|fault| sources.explain(fault))
+    read_list(text, source).map(|flows| flows.len()).map_err(|error| sources.explain(error))
 }

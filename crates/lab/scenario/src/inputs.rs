@@ -11,11 +11,11 @@ use crate::error::{Sources, SpannedError};
 use crate::kind::FileKind;
 
 /// A scenario file.
-pub const SCENARIO: SizeLimit = SizeLimit { what: "a scenario", mib: 64 };
+pub const SCENARIO: SizeLimit = SizeLimit { kind: "a scenario", mib: 64 };
 /// A list of flows, or a distribution of sizes: twenty million flows.
-pub const LIST: SizeLimit = SizeLimit { what: "a list", mib: 1 << 10 };
+pub const LIST: SizeLimit = SizeLimit { kind: "a list", mib: 1 << 10 };
 /// A file of another simulator.
-pub const FOREIGN: SizeLimit = SizeLimit { what: "another simulator's file", mib: 1 << 10 };
+pub const FOREIGN: SizeLimit = SizeLimit { kind: "another simulator's file", mib: 1 << 10 };
 
 /// A file that a scenario was made from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,8 +80,8 @@ impl Inputs {
         match input.content {
             FileContent::Text(text) => Ok((source, text)),
             FileContent::Bytes(bytes) => {
-                let why = files::utf8(bytes.to_vec()).err().unwrap_or_default();
-                let message = format!("cannot read `{}`: {why}", input.path.display());
+                let reason = files::utf8(bytes.to_vec()).err().unwrap_or_default();
+                let message = format!("cannot read `{}`: {reason}", input.path.display());
                 Err(SpannedError::new(name.origin, message).label("this file"))
             }
         }
@@ -180,18 +180,18 @@ impl Inputs {
         named.iter().filter_map(|name| files.get(name)).map(|(_, input)| input.clone()).collect()
     }
 
-    /// Explains a fault at some bytes of a string.
+    /// Explains an error at some bytes of a string.
     pub(crate) fn explain_within(
         &self,
-        fault: SpannedError,
+        error: SpannedError,
         text: &str,
         bytes: &std::ops::Range<usize>,
     ) -> crate::Error {
-        self.sources.lock().unwrap_or_else(PoisonError::into_inner).explain_within(fault, text, bytes)
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner).explain_within(error, text, bytes)
     }
 
-    /// Explains a fault, whichever text it is in.
-    pub(crate) fn explain(&self, fault: SpannedError) -> crate::Error {
-        self.sources.lock().unwrap_or_else(PoisonError::into_inner).explain(fault)
+    /// Explains an error, whichever text it is in.
+    pub(crate) fn explain(&self, error: SpannedError) -> crate::Error {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner).explain(error)
     }
 }

@@ -11,11 +11,11 @@ pub(crate) struct FileKind {
     /// The expected form of such a file, for messages.
     pub(crate) expected: &'static str,
     /// Test whether a text may be such a file, mistakes included.
-    pub(crate) fits: fn(&Looks) -> bool,
+    pub(crate) matches: fn(&FileHead) -> bool,
 }
 
 /// A file as far as its kind shows.
-pub(crate) struct Looks<'a> {
+pub(crate) struct FileHead<'a> {
     /// The file's name.
     name: &'a str,
     text: &'a str,
@@ -23,13 +23,13 @@ pub(crate) struct Looks<'a> {
 
 impl FileKind {
     /// Returns whether a text may be such a file, mistakes included. `name` is the file's name.
-    pub(crate) fn fits(&self, name: &str, text: &str) -> bool {
-        let looks = Looks { name, text: text.trim_start_matches(files::BYTE_ORDER_MARK) };
-        looks.first().is_empty() || (self.fits)(&looks)
+    pub(crate) fn matches(&self, name: &str, text: &str) -> bool {
+        let head = FileHead { name, text: text.trim_start_matches(files::BYTE_ORDER_MARK) };
+        head.first().is_empty() || (self.matches)(&head)
     }
 }
 
-impl<'a> Looks<'a> {
+impl<'a> FileHead<'a> {
     /// Its lines, without blanks around them.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &'a str> {
         self.text.lines().map(str::trim)
@@ -40,11 +40,11 @@ impl<'a> Looks<'a> {
         self.lines().find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default()
     }
 
-    /// Returns whether the first word of that line is one of these, in capitals or not.
+    /// Returns whether the first keyword of that line is one of these, in capitals or not.
     #[cfg(feature = "import")]
-    pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
+    pub(crate) fn begins_with(&self, keywords: &[&str]) -> bool {
         let first = self.first().split_whitespace().next().unwrap_or_default();
-        words.iter().any(|word| first.eq_ignore_ascii_case(word))
+        keywords.iter().any(|keyword| first.eq_ignore_ascii_case(keyword))
     }
 
     /// Returns whether the file's name has this extension.
@@ -82,7 +82,7 @@ mod tests {
     ];
 
     #[test]
-    fn files_of_other_programs_are_strangers() {
+    fn files_of_other_programs_are_foreign() {
         for text in [
             "root:$y$j9T$abc:20000:0:99999:7:::\n",
             "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Blbn\n",
@@ -91,18 +91,18 @@ mod tests {
             "machine example.com login me password secret\n",
         ] {
             for kind in ALL {
-                assert!(!kind.fits("/etc/secret", text), "{kind:?}: {text}");
+                assert!(!kind.matches("/etc/secret", text), "{kind:?}: {text}");
             }
         }
     }
 
     #[test]
-    fn files_of_the_kind_are_shown_with_their_mistakes() {
-        assert!(SCENARIO_FILE.fits("x", "# mine\nnmae = \"a\"\n[topology]\n"));
-        assert!(SCENARIO_FILE.fits("x.toml", "nothing of it"));
-        assert!(FLOWS.fits("x", "\u{feff}\"start_s\",\"src\",\"dist\",\"bytes\"\n"));
-        assert!(DISTRIBUTION.fits("x", "# sizes\n0 0\n"));
-        assert!(MATRIX.fits("x", "Nodes x\n") && MATRIX.fits("x", "0->1 id 1\n"));
-        assert!(NUMBERS.fits("x", "5 1 4\n") && SETTINGS.fits("x", "CC_MODE 3\n"));
+    fn errors_quote_files_of_the_expected_kind_only() {
+        assert!(SCENARIO_FILE.matches("x", "# mine\nnmae = \"a\"\n[topology]\n"));
+        assert!(SCENARIO_FILE.matches("x.toml", "nothing of it"));
+        assert!(FLOWS.matches("x", "\u{feff}\"start_s\",\"src\",\"dist\",\"bytes\"\n"));
+        assert!(DISTRIBUTION.matches("x", "# sizes\n0 0\n"));
+        assert!(MATRIX.matches("x", "Nodes x\n") && MATRIX.matches("x", "0->1 id 1\n"));
+        assert!(NUMBERS.matches("x", "5 1 4\n") && SETTINGS.matches("x", "CC_MODE 3\n"));
     }
 }

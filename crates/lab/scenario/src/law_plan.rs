@@ -20,7 +20,7 @@ pub(crate) enum PlannedLaw {
     /// One of the catalog, and the parameters that the scenario sets.
     Known(LawKind, Vec<(&'static str, ParamValue)>),
     /// One that the calling program supplies.
-    Brought(ExternalLawPlan),
+    External(ExternalLawPlan),
 }
 
 /// A law that the calling program supplies (Python).
@@ -46,7 +46,7 @@ impl LawPlan {
     pub fn law(&self, class: FlowClass) -> Option<(LawKind, &[(&'static str, ParamValue)])> {
         match &self.laws[class as usize] {
             PlannedLaw::Known(kind, settings) => Some((*kind, settings)),
-            PlannedLaw::Brought(_) => None,
+            PlannedLaw::External(_) => None,
         }
     }
 
@@ -54,7 +54,7 @@ impl LawPlan {
     pub fn name(&self, class: FlowClass) -> &str {
         match &self.laws[class as usize] {
             PlannedLaw::Known(kind, _) => kind.info().name,
-            PlannedLaw::Brought(law) => &law.name,
+            PlannedLaw::External(law) => &law.name,
         }
     }
 
@@ -66,19 +66,19 @@ impl LawPlan {
     }
 
     /// The laws that the calling program must supply, each once.
-    pub fn brought(&self) -> impl Iterator<Item = &ExternalLawPlan> {
+    pub fn external_laws(&self) -> impl Iterator<Item = &ExternalLawPlan> {
         let other = if self.laws[0] == self.laws[1] { &[][..] } else { &self.laws[1..] };
         self.laws[..1].iter().chain(other).filter_map(|law| match law {
             PlannedLaw::Known(..) => None,
-            PlannedLaw::Brought(law) => Some(law),
+            PlannedLaw::External(law) => Some(law),
         })
     }
 
     /// The external law of a flow; none for one of the catalog.
-    pub fn brought_for(&self, flow: &FlowSpec) -> Option<&ExternalLawPlan> {
+    pub fn external_law_of(&self, flow: &FlowSpec) -> Option<&ExternalLawPlan> {
         match self.of(flow) {
             PlannedLaw::Known(..) => None,
-            PlannedLaw::Brought(law) => Some(law),
+            PlannedLaw::External(law) => Some(law),
         }
     }
 
@@ -89,14 +89,14 @@ impl LawPlan {
     /// The law of a flow on `path`.
     ///
     /// # Panics
-    /// If it is not of the catalog ([`LawPlan::brought_for`]): hosts without external laws refuse such runs.
+    /// If it is not of the catalog ([`LawPlan::external_law_of`]): hosts without external laws refuse such runs.
     pub fn make(&self, flow: &FlowSpec, path: &PathInfo) -> Law {
         match self.of(flow) {
             PlannedLaw::Known(kind, settings) => match build(*kind, path, settings) {
                 Ok(law) => law,
                 Err(error) => unreachable!("checked when the plan was made: {error}"),
             },
-            PlannedLaw::Brought(law) => panic!("the external law {} is missing", law.name),
+            PlannedLaw::External(law) => panic!("the external law {} is missing", law.name),
         }
     }
 }

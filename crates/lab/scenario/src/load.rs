@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::config::{Cause, Config};
 use crate::decode::{Field, Located};
 use crate::error::{Error, SourceSpan, Sources, SpannedError, nearest};
-use crate::extends::whole;
+use crate::extends::merge_extends;
 use crate::inputs::{Input, Inputs, SCENARIO};
-use crate::kind::{FileKind, Looks};
+use crate::kind::{FileHead, FileKind};
 use crate::overlay::{KeyPath, set};
 use crate::overrides::{Overrides, apply_arguments};
 use crate::points::{GridPoint, points, varies};
@@ -20,14 +20,14 @@ use crate::write::to_toml;
 pub(crate) const SCENARIO_FILE: FileKind = FileKind {
     name: "a scenario",
     expected: "expected TOML with keys such as `name`, `topology`, `schemes` and `traffic`",
-    fits: is_scenario,
+    matches: is_scenario,
 };
 
 /// A file called .toml may have any mistake.
-fn is_scenario(file: &Looks<'_>) -> bool {
+fn is_scenario(file: &FileHead<'_>) -> bool {
     let key = |line: &str| {
-        let word = line.trim_start_matches('[').split(['.', ' ', '=', ']']).next().unwrap_or_default();
-        line.contains(['=', '[']) && Config::KEYS.contains(&word)
+        let key = line.trim_start_matches('[').split(['.', ' ', '=', ']']).next().unwrap_or_default();
+        line.contains(['=', '[']) && Config::KEYS.contains(&key)
     };
     file.is_called("toml") || file.lines().any(key)
 }
@@ -87,9 +87,9 @@ pub fn text_of(path: &FilePath) -> Result<String, Error> {
 /// ending.
 fn near_file(path: &FilePath) -> Option<String> {
     let name = path.file_name()?.to_str()?;
-    let whole = path.with_file_name(format!("{name}.toml"));
-    if whole.is_file() && !path.is_file() {
-        return Some(whole.display().to_string());
+    let file = path.with_file_name(format!("{name}.toml"));
+    if file.is_file() && !path.is_file() {
+        return Some(file.display().to_string());
     }
     if path.symlink_metadata().is_ok() {
         return None;
@@ -113,7 +113,7 @@ pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario
         Ok(ParsedScenario { config, scale, points, root }) => {
             Ok(Scenario { config, scale, points, root, inputs: Inputs::new(origin, sources) })
         }
-        Err(fault) => Err(sources.explain(fault)),
+        Err(error) => Err(sources.explain(error)),
     }
 }
 
@@ -124,7 +124,7 @@ pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario
 /// If the text is not TOML, or a file that it extends cannot be read.
 pub fn as_written(text: &str, origin: &str) -> Result<serde_json::Value, Error> {
     let mut sources = Sources::default();
-    tree_of(text, origin, &mut sources).map(|root| root.to_json()).map_err(|fault| sources.explain(fault))
+    tree_of(text, origin, &mut sources).map(|root| root.to_json()).map_err(|error| sources.explain(error))
 }
 
 /// Reads the tree of a scenario file, with the files that it extends.
@@ -134,7 +134,7 @@ pub(crate) fn tree_of(text: &str, origin: &str, sources: &mut Sources) -> Result
     }
     let source = sources.add_file(origin, text, SCENARIO_FILE);
     let directory = FilePath::new(origin).parent().unwrap_or(FilePath::new(""));
-    whole(parse_tree(text, source)?, directory, SCENARIO_FILE, sources)
+    merge_extends(parse_tree(text, source)?, directory, SCENARIO_FILE, sources)
 }
 
 struct ParsedScenario {
@@ -152,30 +152,30 @@ fn read(
 ) -> Result<ParsedScenario, SpannedError> {
     let file = tree_of(text, origin, sources)?;
     let without = Without::new(&overrides.without, sources);
-    let lay = |scale: Option<&str>, cause: Option<&str>, sources: &mut Sources, most: usize| {
+    let prepare = |scale: Option<&str>, cause: Option<&str>, sources: &mut Sources, max_points: usize| {
         let mut root = file.clone();
         let applied = apply_scale(&mut root, scale, sources)?;
         apply_cause(&mut root, cause)?;
         apply_arguments(&mut root, overrides, Config::KEYS, sources)?;
-        let points = points(&root, &without, most)?;
+        let points = points(&root, &without, max_points)?;
         Ok::<_, SpannedError>((applied, points, root))
     };
     let chosen = overrides.scale.as_deref();
-    let (scale, points, root) = lay(chosen, overrides.cause.as_deref(), sources, usize::MAX)?;
+    let (scale, points, root) = prepare(chosen, overrides.cause.as_deref(), sources, usize::MAX)?;
     without.check(&root, points.iter().flat_map(|point| &point.lost))?;
     let Some(first) = points.first() else { return Err(SpannedError::new(file.origin, "an empty grid")) };
     // A scale that is not chosen today is read all the same, so that it is not found broken when it is.
     for (name, _) in &first.config.scale.0 {
         if name.value == PAPER && is_experiment(&file) {
-            let fault = SpannedError::new(name.origin, "the scale `paper` of an experiment is the file as it stands");
-            return Err(fault.label("expected another name"));
+            let error = SpannedError::new(name.origin, "the scale `paper` of an experiment is the file as it stands");
+            return Err(error.label("expected another name"));
         }
-        lay(Some(name), None, sources, 1)?;
+        prepare(Some(name), None, sources, 1)?;
     }
     // So is each change of a suspected cause.
     check_causes(&first.config)?;
     for cause in &first.config.cause {
-        lay(chosen, Some(&cause.id), sources, 1)?;
+        prepare(chosen, Some(&cause.id), sources, 1)?;
     }
     Ok(ParsedScenario { config: Arc::clone(&first.config), scale, points, root: Arc::new(root) })
 }
@@ -202,11 +202,11 @@ fn apply_scale(
         let source = sources.add("--scale", name);
         let names = scales.entries().unwrap_or_default().iter().map(|entry| entry.key.as_str());
         let names = names.chain(is_experiment(root).then_some(PAPER));
-        let fault =
+        let error =
             SpannedError::new(SourceSpan::new(source, 0..name.len()), format!("the scenario has no scale `{name}`"));
         let has_none = !is_experiment(root) && scales.entries().unwrap_or_default().is_empty();
-        let fault = if has_none { fault.help("it has none: see `[scale.NAME]` in the reference") } else { fault };
-        return Err(fault.label("unknown scale").suggest(name, names));
+        let error = if has_none { error.help("it has none: see `[scale.NAME]` in the reference") } else { error };
+        return Err(error.label("unknown scale").suggest(name, names));
     };
     let scale = crate::config::Scale::decode(node)?;
     for (key, value) in &scale.set.0 {
@@ -222,19 +222,19 @@ fn check_causes(config: &Config) -> Result<(), SpannedError> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     for (number, cause) in config.cause.iter().enumerate() {
         if cause.id.is_empty() || !cause.id.chars().all(fine) {
-            let fault = SpannedError::new(cause.origin, format!("`{}` is no id of a cause", cause.id));
-            return Err(fault.label("expected letters, digits, `-` and `_`"));
+            let error = SpannedError::new(cause.origin, format!("`{}` is no id of a cause", cause.id));
+            return Err(error.label("expected letters, digits, `-` and `_`"));
         }
         if config.cause[..number].iter().any(|earlier| earlier.id == cause.id) {
-            let fault = SpannedError::new(cause.origin, format!("two causes are called `{}`", cause.id));
-            return Err(fault.label("expected another id"));
+            let error = SpannedError::new(cause.origin, format!("two causes are called `{}`", cause.id));
+            return Err(error.label("expected another id"));
         }
         if cause.claims.is_empty() {
             return Err(SpannedError::new(cause.claims.origin, "a cause of no claim").label("expected ids of claims"));
         }
         if let Some(unknown) = cause.claims.iter().find(|claim| known().all(|id| id != claim.value)) {
-            let fault = SpannedError::new(unknown.origin, format!("there is no claim `{}`", unknown.value));
-            return Err(fault.label("unknown claim").suggest(unknown, known()));
+            let error = SpannedError::new(unknown.origin, format!("there is no claim `{}`", unknown.value));
+            return Err(error.label("unknown claim").suggest(unknown, known()));
         }
     }
     Ok(())
@@ -243,10 +243,11 @@ fn check_causes(config: &Config) -> Result<(), SpannedError> {
 /// Lays the change of a suspected cause over a file.
 fn apply_cause(root: &mut Node, id: Option<&str>) -> Result<(), SpannedError> {
     let Some(id) = id else { return Ok(()) };
-    let causes = Vec::<Located<Cause>>::decode(root.get("cause").unwrap_or(&Node::made(Value::Array(Vec::new()))))?;
+    let causes =
+        Vec::<Located<Cause>>::decode(root.get("cause").unwrap_or(&Node::generated(Value::Array(Vec::new()))))?;
     let Some(cause) = causes.iter().find(|cause| cause.id == id) else {
-        let fault = SpannedError::new(root.origin, format!("the scenario has no cause `{id}`"));
-        return Err(fault.suggest(id, causes.iter().map(|cause| cause.id.as_str())));
+        let error = SpannedError::new(root.origin, format!("the scenario has no cause `{id}`"));
+        return Err(error.suggest(id, causes.iter().map(|cause| cause.id.as_str())));
     };
     if cause.set.0.is_empty() {
         return Err(SpannedError::new(cause.set.origin, "a cause that sets no key").label("expected keys"));
@@ -254,11 +255,11 @@ fn apply_cause(root: &mut Node, id: Option<&str>) -> Result<(), SpannedError> {
     for (key, value) in &cause.set.0 {
         let path = KeyPath::parse(key, key.origin)?;
         if varies(root, &path)? {
-            let fault = SpannedError::new(
+            let error = SpannedError::new(
                 key.origin,
                 format!("`{}` takes the values of [grid] or a list of points", key.value),
             );
-            return Err(fault
+            return Err(error
                 .label("would change nothing")
                 .help("set the key of the grid, as in \"grid.seed\" = [1, 2]"));
         }
@@ -298,7 +299,7 @@ impl Scenario {
 
     /// An error in a table that is kept for others to read ([`Config::claim`], [`Config::table`]): at a part of a text in it, or at
     /// the whole table.
-    pub fn wrong(&self, table: &Node, part: Option<TextPart<'_>>, message: impl Into<String>) -> Error {
+    pub fn error_at(&self, table: &Node, part: Option<TextPart<'_>>, message: impl Into<String>) -> Error {
         match part.and_then(|part| Some((table.string(part.text)?, part))) {
             Some((node, TextPart { text, bytes })) => {
                 self.inputs.explain_within(SpannedError::new(node.origin, message), text, &bytes)

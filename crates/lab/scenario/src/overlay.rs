@@ -84,20 +84,20 @@ impl KeyPath {
         if keys.contains(&key.as_str()) {
             return Ok(());
         }
-        let mut places = Vec::new();
-        find(root, key, "", &mut places);
-        let is_former = places.is_empty();
+        let mut paths = Vec::new();
+        find(root, key, "", &mut paths);
+        let is_former = paths.is_empty();
         if is_former {
             for new in replacements(key) {
-                find(root, new, "", &mut places);
+                find(root, new, "", &mut paths);
             }
         }
-        if places.is_empty() {
+        if paths.is_empty() {
             return Ok(());
         }
-        let places: Vec<String> = places.iter().take(3).map(|place| format!("`{place}`")).collect();
-        let places = places.join(" or ");
-        let help = if is_former { format!("renamed to {places}") } else { format!("did you mean {places}?") };
+        let paths: Vec<String> = paths.iter().take(3).map(|path| format!("`{path}`")).collect();
+        let paths = paths.join(" or ");
+        let help = if is_former { format!("renamed to {paths}") } else { format!("did you mean {paths}?") };
         Err(SpannedError::new(*origin, format!("unknown key `{key}`")).label("unknown key").help(help))
     }
 
@@ -118,29 +118,29 @@ fn drop_rivals(entries: &mut Vec<Entry>, key: &str) {
     entries.retain(|entry| !rivals.contains(&entry.key.as_str()));
 }
 
-/// Finds the places of a key in the tables below a node. `at` is the node's own place.
-fn find(node: &Node, key: &str, at: &str, places: &mut Vec<String>) {
+/// Finds the paths of a key in the tables below a node. `at` is the path of the node.
+fn find(node: &Node, key: &str, at: &str, paths: &mut Vec<String>) {
     let below = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
     match &node.value {
         Value::Table(entries) => {
             for entry in entries {
-                let place = below(&entry.key);
+                let path = below(&entry.key);
                 if entry.key == key {
-                    places.push(place.clone());
+                    paths.push(path.clone());
                 }
-                find(&entry.node, key, &place, places);
+                find(&entry.node, key, &path, paths);
             }
         }
         Value::Array(items) => {
             for (number, item) in items.iter().enumerate() {
-                find(item, key, &below(&number.to_string()), places);
+                find(item, key, &below(&number.to_string()), paths);
             }
         }
         _ => {}
     }
 }
 
-/// Replaces the value of a key. Tables above it that are not there are made.
+/// Replaces the value of a key. Missing parent tables are created.
 pub(crate) fn set(root: &mut Node, path: &KeyPath, value: &Node) -> Result<(), SpannedError> {
     let Some(((last, last_origin), parents)) = path.keys.split_last() else { return Ok(()) };
     let mut at = root;
@@ -166,14 +166,14 @@ pub(crate) fn merge(under: &mut Node, over: Node) {
     }
     let Value::Table(entries) = over.value else { return };
     for Entry { key, key_origin, node } in entries {
-        let Value::Table(there) = &mut under.value else { return };
-        drop_rivals(there, &key);
-        match there.iter_mut().find(|entry| entry.key == key) {
+        let Value::Table(entries) = &mut under.value else { return };
+        drop_rivals(entries, &key);
+        match entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => {
                 entry.key_origin = key_origin;
                 merge(&mut entry.node, node);
             }
-            None => there.push(Entry { key, key_origin, node }),
+            None => entries.push(Entry { key, key_origin, node }),
         }
     }
 }
@@ -190,11 +190,11 @@ fn child<'a>(node: &'a mut Node, key: &str, origin: SourceSpan) -> Result<&'a mu
             let number = key.parse::<usize>().ok().filter(|index| index.to_string() == key);
             let item = number.and_then(|index| items.get_mut(index));
             item.ok_or_else(|| {
-                let fault = SpannedError::new(origin, format!("there is no entry `{key}` in an array of {len}"));
+                let error = SpannedError::new(origin, format!("there is no entry `{key}` in an array of {len}"));
                 let is_name = key.starts_with(|first: char| first.is_ascii_alphabetic());
                 let example = if is_name { format!(", as in 0.{key}") } else { String::new() };
                 let range = |last| format!("expected 0 to {last}{example}");
-                fault.label(len.checked_sub(1).map_or_else(|| "the array is empty".into(), range))
+                error.label(len.checked_sub(1).map_or_else(|| "the array is empty".into(), range))
             })
         }
         Value::Table(entries) => {

@@ -30,7 +30,7 @@ pub struct Overrides {
 fn argument(key: &str, text: &str, source: u32) -> Result<(KeyPath, Node), SpannedError> {
     let path = KeyPath::parse(key, SourceSpan::new(source, 0..key.len()))?;
     let value_at = key.len() + 1;
-    let value = parse_argument(text, source).map_err(|fault| fault.shifted(value_at))?;
+    let value = parse_argument(text, source).map_err(|error| error.shifted(value_at))?;
     Ok((path, shifted(value, value_at)))
 }
 

@@ -52,8 +52,8 @@ impl Axis {
         match &self.steps[number][..] {
             [value] => plain(value),
             values => {
-                let said = self.keys.iter().zip(values).map(|(key, value)| format!("{}={}", key.full(), plain(value)));
-                said.collect::<Vec<_>>().join(",")
+                let parts = self.keys.iter().zip(values).map(|(key, value)| format!("{}={}", key.full(), plain(value)));
+                parts.collect::<Vec<_>>().join(",")
             }
         }
     }
@@ -174,7 +174,7 @@ struct Base<'a> {
 fn of_variant(base: &Base<'_>, variant: &Entry, most: usize) -> Result<Vec<GridPoint>, SpannedError> {
     let Base { root, all, .. } = *base;
     let Variant { set: changes, schemes, .. } = Variant::decode(&variant.node)?;
-    let mut laid = root.clone();
+    let mut point_root = root.clone();
     for (key, value) in &changes.0 {
         let path = KeyPath::parse(key, key.origin)?;
         if let Some(axis) = all.iter().find(|axis| axis.has(&path)) {
@@ -183,14 +183,15 @@ fn of_variant(base: &Base<'_>, variant: &Entry, most: usize) -> Result<Vec<GridP
             } else {
                 "leave it out: a variant has the values of the first point of a list or sample"
             };
-            let fault = SpannedError::new(key.origin, format!("[grid] sets `{}`, too", key.value));
-            return Err(fault.label("set twice").help(help));
+            let error = SpannedError::new(key.origin, format!("[grid] sets `{}`, too", key.value));
+            return Err(error.label("set twice").help(help));
         }
-        set(&mut laid, &path, value)?;
+        set(&mut point_root, &path, value)?;
     }
-    let mut here: Vec<Axis> = all.iter().map(|axis| Axis { steps: axis.steps[..1].to_vec(), ..axis.clone() }).collect();
+    let mut own_axes: Vec<Axis> =
+        all.iter().map(|axis| Axis { steps: axis.steps[..1].to_vec(), ..axis.clone() }).collect();
     for own in of_grid(variant.node.get("grid"))? {
-        let Some(axis) = here.iter_mut().find(|axis| axis.is(&own.keys[0])) else {
+        let Some(axis) = own_axes.iter_mut().find(|axis| axis.is(&own.keys[0])) else {
             let name = own.keys[0].full();
             let known: Vec<String> =
                 all.iter().filter(|axis| axis.keys.len() == 1).map(|axis| axis.keys[0].full()).collect();
@@ -201,8 +202,8 @@ fn of_variant(base: &Base<'_>, variant: &Entry, most: usize) -> Result<Vec<GridP
         };
         axis.steps = own.steps;
     }
-    here.retain(|axis| !axis.steps.is_empty());
-    let mut points = combinations(&Base { root: &laid, ..*base }, &here, most)?;
+    own_axes.retain(|axis| !axis.steps.is_empty());
+    let mut points = combinations(&Base { root: &point_root, ..*base }, &own_axes, most)?;
     for point in &mut points {
         if let Some(unknown) = schemes.iter().flatten().find(|name| point.config.schemes.get(name).is_none()) {
             let names = point.config.schemes.iter().map(|(name, _)| name);
@@ -240,7 +241,7 @@ fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<GridP
     // The points on the axes, by number: those at which at most one axis has another step than its first.
     let mut on_axes: Vec<(usize, Config)> = Vec::new();
     for number in 0..count.min(most) {
-        let mut laid = root.clone();
+        let mut point_root = root.clone();
         let mut values = Vec::new();
         let mut rest = count;
         // The only axis with another step than its first one, and the distance between the points of its steps.
@@ -251,17 +252,17 @@ fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<GridP
                 only = Some((axis, rest));
             }
             for (key, value) in axis.keys.iter().zip(&axis.steps[number / rest % axis.steps.len()]) {
-                set(&mut laid, key, value)?;
+                set(&mut point_root, key, value)?;
                 values.push((key.full(), plain(value)));
             }
         }
-        let lost = without.take_from(&mut laid)?;
-        let mut config = Config::decode(&laid)?;
+        let lost = without.take_from(&mut point_root)?;
+        let mut config = Config::decode(&point_root)?;
         // Two steps with equal values would be one run, counted twice.
         if let Some((axis, step)) = only.filter(|(axis, _)| !axis.drawn) {
             let is_on_axis = |at: usize| at.is_multiple_of(step) && at / step < axis.steps.len();
             if let Some((other, _)) = on_axes.iter().find(|(at, other)| is_on_axis(*at) && *other == config) {
-                let [earlier, later] = [other / step, number / step].map(|place| axis.step(place));
+                let [earlier, later] = [other / step, number / step].map(|index| axis.step(index));
                 let origin = axis.steps[number / step][0].origin;
                 return Err(SpannedError::new(origin, format!("`{earlier}` and `{later}` give the same run"))
                     .label("changes nothing")

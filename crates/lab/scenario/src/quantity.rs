@@ -46,10 +46,10 @@ impl Decimal {
             Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().map_err(|_| Unreadable::NoNumber)?),
             None => (text, 0),
         };
-        let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let part = part.trim_end_matches('0');
-        let all: String = [whole, part].concat();
-        if whole.is_empty() || !all.bytes().all(|b| b.is_ascii_digit()) {
+        let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let fraction = fraction.trim_end_matches('0');
+        let all: String = [integer, fraction].concat();
+        if integer.is_empty() || !all.bytes().all(|b| b.is_ascii_digit()) {
             return Err(Unreadable::NoNumber);
         }
         let significant = all.trim_start_matches('0');
@@ -60,7 +60,7 @@ impl Decimal {
             return Err(Unreadable::TooLong);
         }
         let digits: u64 = significant.parse().map_err(|_| Unreadable::NoNumber)?;
-        let scale = i64::try_from(part.len()).map_err(|_| Unreadable::TooLong)? - i64::from(exponent);
+        let scale = i64::try_from(fraction.len()).map_err(|_| Unreadable::TooLong)? - i64::from(exponent);
         match u32::try_from(scale) {
             Ok(scale) if scale <= 18 => Ok(Self::new(digits, scale)),
             Ok(_) => Err(Unreadable::TooFine),
@@ -147,8 +147,8 @@ impl Unreadable {
         }
     }
 
-    /// The fault of a value that cannot be read for this reason.
-    fn fault<T: Field>(self, node: &Node) -> SpannedError {
+    /// The error of a value that cannot be read for this reason.
+    fn error<T: Field>(self, node: &Node) -> SpannedError {
         match self.reason() {
             Some(reason) => SpannedError::new(node.origin, format!("{} {reason}", node.written()))
                 .label(format!("expected {}", T::EXPECTS)),
@@ -182,7 +182,7 @@ impl Field for Decimal {
             },
             _ => return Err(unexpected::<Self>(node)),
         };
-        parsed.map_err(|why| refuse_negative::<Self>(node).unwrap_or_else(|| why.fault::<Self>(node)))
+        parsed.map_err(|reason| refuse_negative::<Self>(node).unwrap_or_else(|| reason.error::<Self>(node)))
     }
 
     fn encode(&self) -> Value {
@@ -223,7 +223,7 @@ impl Field for Share {
     }
 }
 
-/// Names of a unit, then its worth in the base unit. The first name of each worth is the one that is written.
+/// Names of a unit, then its factor in the base unit. The first name of each factor is the one that is written.
 pub(crate) type Units = &'static [(&'static str, u64)];
 
 /// Microseconds by the letter u, by the micro sign (U+00B5) and by the Greek letter (U+03BC), which look alike.
@@ -291,38 +291,39 @@ const FASTEST: u64 = 1 << 43;
 /// Reads a number with a unit into the base unit.
 fn with_unit<T: Field>(node: &Node, units: Units, most: u64) -> Result<u64, SpannedError> {
     let Some(text) = node.as_str() else {
-        let fault = refuse_negative::<T>(node).unwrap_or_else(|| unexpected::<T>(node));
+        let error = refuse_negative::<T>(node).unwrap_or_else(|| unexpected::<T>(node));
         let bare = matches!(node.value, Value::Integer(_) | Value::Float(_));
-        return Err(if bare { fault.help("write the unit, and quotes around both") } else { fault });
+        return Err(if bare { error.help("write the unit, and quotes around both") } else { error });
     };
     let split = number_end(text);
     let (number, unit) = (text[..split].trim(), text[split..].trim());
-    let Some(&(_, worth)) = units.iter().find(|(name, _)| *name == unit) else {
-        if let Some(fault) = refuse_negative::<T>(node) {
-            return Err(fault);
+    let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
+        if let Some(error) = refuse_negative::<T>(node) {
+            return Err(error);
         }
         let mut names: Vec<&str> = Vec::new();
-        for &(name, worth) in units {
-            if !units.iter().any(|&(other, same)| same == worth && names.contains(&other)) {
+        for &(name, factor) in units {
+            if !units.iter().any(|&(other, same)| same == factor && names.contains(&other)) {
                 names.push(name);
             }
         }
-        let what = if unit.is_empty() { "no unit".to_owned() } else { format!("unit `{unit}`") };
-        let fault = SpannedError::new(node.origin, format!("expected {}, found \"{text}\" with {what}", T::EXPECTS));
-        let fault = meant(unit, units).map_or(fault.clone(), |help| fault.help(help));
-        return Err(fault.label("wrong unit").help(format!("units: {}", names.join(", "))));
+        let unit_text = if unit.is_empty() { "no unit".to_owned() } else { format!("unit `{unit}`") };
+        let error =
+            SpannedError::new(node.origin, format!("expected {}, found \"{text}\" with {unit_text}", T::EXPECTS));
+        let error = meant(unit, units).map_or(error.clone(), |help| error.help(help));
+        return Err(error.label("wrong unit").help(format!("units: {}", names.join(", "))));
     };
-    let decimal =
-        Decimal::read(number).map_err(|why| refuse_negative::<T>(node).unwrap_or_else(|| why.fault::<T>(node)))?;
-    let whole = decimal.exactly(worth).filter(|&whole| whole <= most);
+    let decimal = Decimal::read(number)
+        .map_err(|reason| refuse_negative::<T>(node).unwrap_or_else(|| reason.error::<T>(node)))?;
+    let whole = decimal.exactly(factor).filter(|&whole| whole <= most);
     whole.ok_or_else(|| {
         let base = units.first().map_or("", |unit| unit.0);
-        let why = if decimal.of(worth) > most || decimal.of(worth) == u64::MAX {
+        let reason = if decimal.of(factor) > most || decimal.of(factor) == u64::MAX {
             format!("\"{text}\" is over the largest value, {}", readable(most, units))
         } else {
             format!("\"{text}\" is finer than 1 {base}")
         };
-        SpannedError::new(node.origin, why).label(format!("expected {}", T::EXPECTS))
+        SpannedError::new(node.origin, reason).label(format!("expected {}", T::EXPECTS))
     })
 }
 
@@ -378,9 +379,9 @@ fn meant(unit: &str, units: Units) -> Option<String> {
 /// Returns a limit for people: in its largest unit, with at most three decimals, rounded down.
 fn readable(value: u64, units: Units) -> String {
     let binary = value.is_power_of_two() && units == SIZES;
-    let fits = |&&(_, worth): &&(&str, u64)| worth <= value && (!binary || worth.is_power_of_two());
-    let &(name, worth) = units.iter().rev().filter(fits).max_by_key(|unit| unit.1).unwrap_or(&units[0]);
-    let thousandths = u64::try_from(u128::from(value) * 1_000 / u128::from(worth)).unwrap_or(u64::MAX);
+    let fits = |&&(_, factor): &&(&str, u64)| factor <= value && (!binary || factor.is_power_of_two());
+    let &(name, factor) = units.iter().rev().filter(fits).max_by_key(|unit| unit.1).unwrap_or(&units[0]);
+    let thousandths = u64::try_from(u128::from(value) * 1_000 / u128::from(factor)).unwrap_or(u64::MAX);
     format!("{}{name}", Decimal::new(thousandths, 3))
 }
 
@@ -392,33 +393,33 @@ fn refuse_negative<T: Field>(node: &Node) -> Option<SpannedError> {
             .is_some_and(|rest| rest.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '.')),
         _ => false,
     };
-    let fault = || {
+    let error = || {
         SpannedError::new(node.origin, format!("expected {}, but {} is negative", T::EXPECTS, node.described()))
             .label("negative")
     };
-    negative.then(fault)
+    negative.then(error)
 }
 
 /// Writes a number in the largest unit that needs at most three decimals; binary units need none and come first
 /// where the number is no multiple of 1000.
 fn written(value: u64, units: Units) -> String {
-    let binary = |worth: u64| worth > 1 && worth.is_power_of_two();
-    let fits = |worth: u64| {
-        if binary(worth) {
-            !value.is_multiple_of(1_000) && value.is_multiple_of(worth)
+    let binary = |factor: u64| factor > 1 && factor.is_power_of_two();
+    let fits = |factor: u64| {
+        if binary(factor) {
+            !value.is_multiple_of(1_000) && value.is_multiple_of(factor)
         } else {
-            (u128::from(value) * 1_000).is_multiple_of(u128::from(worth))
+            (u128::from(value) * 1_000).is_multiple_of(u128::from(factor))
         }
     };
-    // Of units of equal worth, the first: the last of the largest from the end.
-    let of_worth = |wanted: bool| {
-        let all = units.iter().rev().filter(|&&(_, worth)| worth <= value && fits(worth));
-        all.filter(|&&(_, worth)| binary(worth) == wanted).max_by_key(|unit| unit.1)
+    // Of units of equal factor, the first: the last of the largest from the end.
+    let of_factor = |wanted: bool| {
+        let all = units.iter().rev().filter(|&&(_, factor)| factor <= value && fits(factor));
+        all.filter(|&&(_, factor)| binary(factor) == wanted).max_by_key(|unit| unit.1)
     };
-    let &(name, worth) = of_worth(true).or_else(|| of_worth(false)).unwrap_or(&units[0]);
-    let thousandths = u64::try_from(u128::from(value) * 1_000 / u128::from(worth)).unwrap_or(u64::MAX);
-    if value.is_multiple_of(worth) {
-        return format!("{}{name}", value / worth);
+    let &(name, factor) = of_factor(true).or_else(|| of_factor(false)).unwrap_or(&units[0]);
+    let thousandths = u64::try_from(u128::from(value) * 1_000 / u128::from(factor)).unwrap_or(u64::MAX);
+    if value.is_multiple_of(factor) {
+        return format!("{}{name}", value / factor);
     }
     format!("{}{name}", Decimal::new(thousandths, 3))
 }
@@ -558,7 +559,7 @@ pub fn amount(text: &str) -> Option<(f64, &'static str)> {
         Err(_) if Decimal::parse(text).is_some() => Value::Float(text.to_owned()),
         Err(_) => Value::string(text),
     };
-    let Number { kind, value, .. } = Number::of(&Node::made(node)).ok()?;
+    let Number { kind, value, .. } = Number::of(&Node::generated(node)).ok()?;
     Some(match kind {
         NumberKind::Whole | NumberKind::Decimal => (value, ""),
         NumberKind::Percent => (value / 100.0, ""),
@@ -621,7 +622,7 @@ impl NumberRange {
 
     /// The value of a file nearest to a number in the base unit, of four digits and within the range.
     pub(crate) fn written(&self, value: f64) -> Value {
-        self.from.like(value, &self.to)
+        self.from.rounded(value, &self.to)
     }
 
     /// The same as JSON.
@@ -634,31 +635,31 @@ impl Number {
     /// Reads a number that is not negative.
     #[expect(clippy::cast_precision_loss, reason = "the nearest of 53 bits is meant")]
     pub(crate) fn of(node: &Node) -> Result<Self, SpannedError> {
-        let fault = || {
+        let error = || {
             refuse_negative::<Decimal>(node).unwrap_or_else(|| {
                 SpannedError::new(node.origin, format!("expected a number or a quantity, found {}", node.described()))
                     .label("expected such as 0.5, 4, \"80%\", \"2ms\", \"1MB\" or \"100Gbps\"")
             })
         };
         let (kind, value) = match &node.value {
-            Value::Integer(number) => (NumberKind::Whole, u64::try_from(*number).map_err(|_| fault())? as f64),
-            Value::Float(text) => (NumberKind::Decimal, Decimal::parse(text).ok_or_else(fault)?.approximate()),
+            Value::Integer(number) => (NumberKind::Whole, u64::try_from(*number).map_err(|_| error())? as f64),
+            Value::Float(text) => (NumberKind::Decimal, Decimal::parse(text).ok_or_else(error)?.approximate()),
             Value::String(text) => {
                 if let Some(number) = text.strip_suffix('%') {
-                    (NumberKind::Percent, Decimal::parse(number.trim()).ok_or_else(fault)?.approximate())
+                    (NumberKind::Percent, Decimal::parse(number.trim()).ok_or_else(error)?.approximate())
                 } else {
                     let (number, unit) = text.split_at(number_end(text));
-                    let worth = |units: Units| {
+                    let factor = |units: Units| {
                         let known = units.iter().find(|(name, _)| *name == unit.trim())?;
                         Some((units, known.1))
                     };
-                    let (units, worth) =
-                        [TIMES, SIZES, RATES, DRIFTS, SPEEDS].into_iter().find_map(worth).ok_or_else(fault)?;
-                    let number = Decimal::parse(number.trim()).ok_or_else(fault)?;
-                    (NumberKind::Unit(units), number.approximate() * worth as f64)
+                    let (units, factor) =
+                        [TIMES, SIZES, RATES, DRIFTS, SPEEDS].into_iter().find_map(factor).ok_or_else(error)?;
+                    let number = Decimal::parse(number.trim()).ok_or_else(error)?;
+                    (NumberKind::Unit(units), number.approximate() * factor as f64)
                 }
             }
-            _ => return Err(fault()),
+            _ => return Err(error()),
         };
         Ok(Self { kind, value, written: node.value.clone() })
     }
@@ -687,13 +688,13 @@ impl Number {
     }
 
     /// A value of this kind, of four digits and within the range; whole numbers have all their digits.
-    pub(crate) fn like(&self, value: f64, to: &Self) -> Value {
+    pub(crate) fn rounded(&self, value: f64, to: &Self) -> Value {
         let whole = matches!(self.kind, NumberKind::Whole | NumberKind::Unit(_));
         let value = if whole { value.round() } else { value };
         // More where the ends differ in their last digits alone.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of digits")]
-        let alike = libm::log10(to.value / (to.value - self.value)).max(0.0) as usize;
-        let digits = if self.is_whole() { 17 } else { (DRAWN_DIGITS - 1 + alike).min(15) };
+        let shared_digits = libm::log10(to.value / (to.value - self.value)).max(0.0) as usize;
+        let digits = if self.is_whole() { 17 } else { (DRAWN_DIGITS - 1 + shared_digits).min(15) };
         let rounded = Decimal::parse(&format!("{value:.digits$e}")).unwrap_or(Decimal::ZERO);
         match rounded.approximate() {
             rounded if rounded < self.value => return self.written.clone(),
@@ -714,7 +715,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read<T: Field>(text: &str) -> Result<T, SpannedError> {
-        T::decode(&Node::made(Value::string(text)))
+        T::decode(&Node::generated(Value::string(text)))
     }
 
     #[test]
@@ -730,7 +731,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_exact_value_is_refused() {
+    fn inexact_values_are_errors() {
         for text in ["0.5ps", "2", "2mss", "ms", "-2ms", "9999999999s", "1.2.3ms", "1e400s", ".5ms"] {
             assert!(read::<Span>(text).is_err(), "{text}");
         }
@@ -749,34 +750,34 @@ mod tests {
 
     /// The message with which a value is refused.
     fn refusal<T: Field + std::fmt::Debug>(value: Value) -> String {
-        let fault = T::decode(&Node::made(value)).unwrap_err();
-        crate::error::Sources::default().explain(fault).to_string()
+        let error = T::decode(&Node::generated(value)).unwrap_err();
+        crate::error::Sources::default().explain(error).to_string()
     }
 
     #[test]
-    fn limits_are_said_in_units_that_people_read() {
-        let says = |message: String, part: &str| assert!(message.contains(part), "no `{part}` in {message}");
+    fn error_messages_show_limits_in_readable_units() {
+        let assert_contains = |message: String, part: &str| assert!(message.contains(part), "no `{part}` in {message}");
         let text = |text: &str| Value::string(text);
-        says(refusal::<Span>(text("2000000s")), "\"2000000s\" is over the largest value, 1000000s");
-        says(refusal::<Bytes>(text("99TiB")), "over the largest value, 16TiB");
-        says(refusal::<Rate>(text("100Tbps")), "over the largest value, 8.796Tbps");
-        says(refusal::<Drift>(text("200000ppm")), "over the largest value, 100000ppm");
-        says(refusal::<Rate>(text("1bps")), "\"1bps\" is under the lowest rate, 1Mbps");
-        says(refusal::<Share>(text("200%")), "\"200%\" is over 100%");
-        says(refusal::<Share>(Value::Float("1.5".into())), "1.5 is over 1");
+        assert_contains(refusal::<Span>(text("2000000s")), "\"2000000s\" is over the largest value, 1000000s");
+        assert_contains(refusal::<Bytes>(text("99TiB")), "over the largest value, 16TiB");
+        assert_contains(refusal::<Rate>(text("100Tbps")), "over the largest value, 8.796Tbps");
+        assert_contains(refusal::<Drift>(text("200000ppm")), "over the largest value, 100000ppm");
+        assert_contains(refusal::<Rate>(text("1bps")), "\"1bps\" is under the lowest rate, 1Mbps");
+        assert_contains(refusal::<Share>(text("200%")), "\"200%\" is over 100%");
+        assert_contains(refusal::<Share>(Value::Float("1.5".into())), "1.5 is over 1");
         for (number, part) in [
             ("1e-300", "1e-300 has over 18 digits after the point"),
             ("1.0000000000000000001", "has over 18 digits"),
             ("1e300", "is over the largest number"),
             ("nan", "expected a number such as 0.5, or \"50%\", found the number nan"),
         ] {
-            says(refusal::<Decimal>(Value::Float(number.into())), part);
+            assert_contains(refusal::<Decimal>(Value::Float(number.into())), part);
         }
-        says(refusal::<Span>(text("1e-30s")), "\"1e-30s\" has over 18 digits after the point");
+        assert_contains(refusal::<Span>(text("1e-30s")), "\"1e-30s\" has over 18 digits after the point");
     }
 
     #[test]
-    fn units_that_were_perhaps_meant_are_named() {
+    fn similar_units_are_suggested() {
         let size = |unit| meant(unit, SIZES).unwrap_or_default();
         assert_eq!(size("Mb"), "`Mb` is bits, and a size is in bytes: did you mean `MB`?");
         assert_eq!(size("Kibit"), "`Kibit` is bits, and a size is in bytes: did you mean `KiB`?");
@@ -806,13 +807,13 @@ mod tests {
         #[test]
         fn quantities_read_back(ps in 0..1i64 << 59, bytes in 0..1u64 << 44, bps in 1..1u64 << 43, d in 0..1u64 << 50, s in 0..12u32) {
             let span = Span::from_ps(ps);
-            prop_assert_eq!(Span::decode(&Node::made(span.encode())).unwrap(), span);
+            prop_assert_eq!(Span::decode(&Node::generated(span.encode())).unwrap(), span);
             let size = Bytes::new(bytes);
-            prop_assert_eq!(Bytes::decode(&Node::made(size.encode())).unwrap(), size);
+            prop_assert_eq!(Bytes::decode(&Node::generated(size.encode())).unwrap(), size);
             let rate = Rate::from_bps(bps);
-            prop_assert_eq!(Rate::decode(&Node::made(rate.encode())).unwrap(), rate);
+            prop_assert_eq!(Rate::decode(&Node::generated(rate.encode())).unwrap(), rate);
             let decimal = Decimal::new(d, s);
-            prop_assert_eq!(Decimal::decode(&Node::made(decimal.encode())).unwrap(), decimal);
+            prop_assert_eq!(Decimal::decode(&Node::generated(decimal.encode())).unwrap(), decimal);
         }
 
         #[test]

@@ -10,16 +10,16 @@ pub(crate) const NO_RUN: [&str; 10] =
     ["schema", "grid", "points", "random_points", "variants", "scale", "paper", "claim", "cause", "table"];
 
 /// Tables of `[port]` and `[switch]` for some places.
-const PLACES: [&str; 7] = ["host", "edge", "core", "border", "inter", "other", "aggregation"];
+const PORT_TABLES: [&str; 7] = ["host", "edge", "core", "border", "inter", "other", "aggregation"];
 
 /// The name of a key whatever scheme, place or array entry sets it: `host.jitter` for `schemes.uno.host.jitter`,
 /// `port.trim` for `port.inter.trim`, `traffic.traffic_class` for `traffic.0.traffic_class`.
 pub(crate) fn name_of(path: &[String]) -> String {
     let below_scheme = path.len() > 2 && path[0] == "schemes";
     let path = if below_scheme { &path[2..] } else { path };
-    let has_place = path.len() > 2 && ["port", "switch"].contains(&&*path[0]) && PLACES.contains(&&*path[1]);
+    let has_port_table = path.len() > 2 && ["port", "switch"].contains(&&*path[0]) && PORT_TABLES.contains(&&*path[1]);
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let is_left_out = |at: usize, part: &str| is_number(part) || has_place && at == 1;
+    let is_left_out = |at: usize, part: &str| is_number(part) || has_port_table && at == 1;
     let parts = path.iter().enumerate().filter(|(at, part)| !is_left_out(*at, part));
     let parts: Vec<&str> = parts.map(|(_, part)| part.as_str()).collect();
     parts.join(".")
@@ -38,7 +38,7 @@ pub(crate) fn set_keys(config: &Config, scheme: &str) -> Vec<ChangedKey> {
     }
     config.port.unshare();
     let defaults = Port::decode(&Node::empty_table()).map_or(Value::Absent, |port| port.encode());
-    let defaults = Node::made(defaults);
+    let defaults = Node::generated(defaults);
     // A table over `[port]` has no defaults of its own, and may set a key back to that of `[port]`.
     let is_default = |key: &ChangedKey| {
         let last = key.path.last().map_or("", String::as_str);
@@ -51,26 +51,26 @@ pub(crate) fn set_keys(config: &Config, scheme: &str) -> Vec<ChangedKey> {
 }
 
 /// The place of a key in a file, for errors: where the scheme sets it, or else the file.
-pub(crate) fn place_of(root: &Node, scheme: &str, path: &[String]) -> SourceSpan {
+pub(crate) fn key_span(root: &Node, scheme: &str, path: &[String]) -> SourceSpan {
     let own: Vec<String> = ["schemes", scheme].into_iter().map(str::to_owned).chain(path.iter().cloned()).collect();
     [&own[..], path].into_iter().find_map(|path| find(root, path)).unwrap_or(SourceSpan::NOWHERE)
 }
 
 fn find(root: &Node, path: &[String]) -> Option<SourceSpan> {
     let mut at = root;
-    let mut place = None;
+    let mut span = None;
     for part in path {
         at = match &at.value {
             Value::Table(entries) => {
                 let entry = entries.iter().find(|entry| entry.key == *part)?;
-                place = Some(entry.key_origin);
+                span = Some(entry.key_origin);
                 &entry.node
             }
             Value::Array(items) => items.get(part.parse::<usize>().ok()?)?,
             _ => return None,
         };
     }
-    place
+    span
 }
 
 /// Keys that runs do without, as they are named on a command line.
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_has_one_name_wherever_it_stands() {
+    fn key_name_is_independent_of_its_table() {
         for (path, name) in [
             ("host.jitter", "host.jitter"),
             ("schemes.uno.host.jitter", "host.jitter"),

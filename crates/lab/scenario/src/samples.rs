@@ -32,10 +32,10 @@ pub(crate) fn draw(sample: &RandomPoints) -> Result<Vec<Vec<Node>>, SpannedError
     let mut points: Vec<Vec<Node>> = Vec::new();
     let mut known: BTreeSet<Vec<String>> = BTreeSet::new();
     for point in 0..sample.points.get() {
-        let value = |(place, key): (usize, &Between)| {
+        let value = |(dimension, key): (usize, &Between)| {
             let at = match sample.method {
-                DrawWord::Sobol => f64::from(sobol_burley::sample(point, index32(place), sample.seed)),
-                DrawWord::Random => by_chance(point, index32(place), sample.seed),
+                DrawWord::Sobol => f64::from(sobol_burley::sample(point, index32(dimension), sample.seed)),
+                DrawWord::Random => by_chance(point, index32(dimension), sample.seed),
             };
             key.value(at)
         };
@@ -48,9 +48,9 @@ pub(crate) fn draw(sample: &RandomPoints) -> Result<Vec<Vec<Node>>, SpannedError
 }
 
 /// A number of [0, 1) with 53 random bits.
-fn by_chance(point: u32, place: u32, seed: u32) -> f64 {
+fn by_chance(point: u32, dimension: u32, seed: u32) -> f64 {
     // The hash of 0 is 0, which no point is to begin with.
-    let stream = mix64((u64::from(seed) << 32 | u64::from(place)).wrapping_add(0x9e37_79b9_7f4a_7c15));
+    let stream = mix64((u64::from(seed) << 32 | u64::from(dimension)).wrapping_add(0x9e37_79b9_7f4a_7c15));
     let bits = mix64(stream.wrapping_add(point.into()));
     #[expect(clippy::cast_precision_loss, reason = "53 bits, which are exact")]
     let number = (bits >> 11) as f64 / (1u64 << 53) as f64;
@@ -101,7 +101,7 @@ impl Between {
                 libm::exp(low + at * (high - low))
             }
         };
-        Node::made(ends.written(value))
+        Node::generated(ends.written(value))
     }
 }
 
@@ -116,8 +116,8 @@ mod tests {
         draw(&RandomPoints::decode(&parse(text, 0)?)?)
     }
 
-    fn column(points: &[Vec<Node>], place: usize) -> Vec<String> {
-        points.iter().map(|point| point[place].written()).collect()
+    fn column(points: &[Vec<Node>], dimension: usize) -> Vec<String> {
+        points.iter().map(|point| point[dimension].written()).collect()
     }
 
     #[test]
@@ -134,8 +134,8 @@ mod tests {
         for method in ["sobol", "random"] {
             let points = drawn(&format!("method = \"{method}\"\n{text}")).unwrap();
             assert_eq!(points.len(), 200);
-            let of = |place: usize| points.iter().map(move |point| Number::of(&point[place]).unwrap().value());
-            let range = |place: usize, low: f64, high: f64| of(place).all(|it| (low..=high).contains(&it));
+            let of = |dimension: usize| points.iter().map(move |point| Number::of(&point[dimension]).unwrap().value());
+            let range = |dimension: usize, low: f64, high: f64| of(dimension).all(|it| (low..=high).contains(&it));
             assert!(range(0, 0.001, 0.1) && range(1, 1e5, 1e7) && range(2, 1e7, 2e10), "{method}");
             assert!(range(3, 20.0, 80.0) && range(4, 1.0, 4.0), "{method}: {:?}", column(&points, 3));
             // Half of a logarithmic range is below its geometric mean.
@@ -176,15 +176,15 @@ mod tests {
     }
 
     #[test]
-    fn points_that_are_alike_are_there_once() {
+    fn equal_points_are_deduplicated() {
         assert_eq!(drawn("points = 100\nkeys.a = [1, 2]\nkeys.b = [true, false]").unwrap().len(), 4);
         // Tables and arrays are alike if their contents are.
         assert_eq!(drawn("points = 100\nkeys.a = [{ x = 1 }, { x = 2 }, [1], [2]]").unwrap().len(), 4);
     }
 
     #[test]
-    fn what_is_no_range_is_refused() {
-        for (keys, said) in [
+    fn invalid_ranges_are_errors() {
+        for (keys, expected) in [
             ("{ from = 2, to = 1 }", "1 is not above 2"),
             (r#"{ from = "1ms", to = "1MB" }"#, "is of another kind than"),
             (r#"{ from = 0.0, to = 1.0, spread = "log" }"#, "a logarithm has no 0"),
@@ -193,9 +193,9 @@ mod tests {
             ("[]", "a key of a sample takes some values"),
             ("3", "found the number 3"),
         ] {
-            let said_now = drawn(&format!("points = 2\nkeys.a = {keys}")).unwrap_err();
-            let said_now = format!("{said_now:?}");
-            assert!(said_now.contains(said), "{said_now}");
+            let actual = drawn(&format!("points = 2\nkeys.a = {keys}")).unwrap_err();
+            let actual = format!("{actual:?}");
+            assert!(actual.contains(expected), "{actual}");
         }
     }
 }

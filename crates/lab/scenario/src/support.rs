@@ -10,7 +10,7 @@ use crate::config::{Auto, Host, LAW_PARAMS, LoadBalancingConfig, PathTable};
 use crate::decode::ChangedKey;
 use crate::error::{Error, SourceSpan, SpannedError, listed};
 use crate::run::Run;
-use crate::run_keys::{name_of, place_of, set_keys};
+use crate::run_keys::{key_span, name_of, set_keys};
 
 /// A host of real packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ impl RealHost {
 #[derive(Clone, Copy, Debug)]
 enum Support {
     /// The key has its effect. Sizes of packets are among these, although a host has its own headers: a warning compares them.
-    Heeded,
+    Supported,
     /// The key models a property that real hosts have by themselves. It is ignored, and named.
     Inherent,
     /// The key has its effect where this accepts the hosts' settings, which the text describes.
@@ -48,7 +48,7 @@ enum Support {
     /// The key has no effect.
     Unsupported,
 }
-use Support::{Heeded, Inherent, Unsupported, Where};
+use Support::{Inherent, Supported, Unsupported, Where};
 
 /// Support of some keys of a table.
 struct Declared {
@@ -66,7 +66,7 @@ const fn row(table: &'static str, keys: &'static str, kernel: Support, transport
 
 /// Keys that decide about the network, the flows or the results before there is a host.
 const fn built(table: &'static str, keys: &'static str) -> Declared {
-    row(table, keys, Heeded, Heeded)
+    row(table, keys, Supported, Supported)
 }
 
 /// Keys that only the simulator heeds.
@@ -119,7 +119,7 @@ const DECLARED: &[Declared] = &[
         "buffer ecn phantom codel fq_codel mark_at in_service_bytes loss_probability loss_bursts host edge core border inter other",
     ),
     // The router knows TCP's acknowledgements. Those of the transport are encrypted.
-    row("Port", "control_priority", Heeded, Unsupported),
+    row("Port", "control_priority", Supported, Unsupported),
     // Packets are credits by their DSCP.
     built("Port", "headroom alpha xoff xon_offset xon credit_queue"),
     simulated("Port", "trim"),
@@ -135,8 +135,8 @@ const DECLARED: &[Declared] = &[
     simulated("Switch", "int"),
     built("PfcTable", "frame relay"),
     built("Host", "mss header ack_size"),
-    row("Host", "ack_every", UP_TO_TWO, Heeded),
-    row("Host", "ack_delay size_aware coding on_ramp", Unsupported, Heeded),
+    row("Host", "ack_every", UP_TO_TWO, Supported),
+    row("Host", "ack_delay size_aware coding on_ramp", Unsupported, Supported),
     row("Host", "load_balancing", Unsupported, UNO_LB),
     row("Host", "jitter rtt_noise", Inherent, Inherent),
     // Linux hands over segments, has small queues and paces; the transport's own form of it is `--gso-max-size`.
@@ -150,13 +150,13 @@ const DECLARED: &[Declared] = &[
     row("TcpTable", "hystart prr idle_restart remember_ssthresh", LINUX, Unsupported),
     row("TcpTable", "validation", LINUX_VALIDATION, Unsupported),
     built("JitterTable", "mean distribution"),
-    row("UnoLbTable", "subflows law_per", Unsupported, Heeded),
+    row("UnoLbTable", "subflows law_per", Unsupported, Supported),
     simulated("UnoLbTable", "recent reroute"),
     simulated("PlbTable", "threshold idle_rounds rounds"),
     simulated("RepsTable", "buffer freeze explore"),
-    row("CodingTable", "data parity scope", Unsupported, Heeded),
+    row("CodingTable", "data parity scope", Unsupported, Supported),
     simulated("CodingTable", "tail block_timer nack retransmit ack_history"),
-    row("OnRampTable", "threshold on_queueing_delay gain strawman", Unsupported, Heeded),
+    row("OnRampTable", "threshold on_queueing_delay gain strawman", Unsupported, Supported),
     simulated("OnRampTable", "ack_every ack_size reuse_last_or_ack"),
     built("Scheme", "label law intra inter port host params intra_params inter_params"),
     built("Scheme", "switch"),
@@ -244,7 +244,7 @@ fn support_of_param(key: &ChangedKey, laws: &[ParamTable], host: RealHost) -> Su
     let law = laws.iter().find(|it| it.name == table).and_then(|it| it.law);
     match host {
         RealHost::Kernel | RealHost::Programs if name != "ecn" && law.is_some_and(is_kernel_s) => Unsupported,
-        RealHost::Kernel | RealHost::Programs | RealHost::Transport => Heeded,
+        RealHost::Kernel | RealHost::Programs | RealHost::Transport => Supported,
     }
 }
 
@@ -257,7 +257,7 @@ struct ParamTable {
 /// A key that a host does not support, and its place.
 struct UnsupportedKey {
     name: String,
-    place: SourceSpan,
+    span: SourceSpan,
     value: String,
     accepted: Option<&'static str>,
 }
@@ -269,7 +269,7 @@ impl Run {
     /// # Errors
     /// With the keys that the host does not support.
     pub fn check_support(&self, host: RealHost) -> Result<Vec<String>, Error> {
-        self.supported(host).map_err(|fault| self.inputs.explain(fault))
+        self.supported(host).map_err(|error| self.inputs.explain(error))
     }
 
     fn supported(&self, host: RealHost) -> Result<Vec<String>, SpannedError> {
@@ -285,7 +285,7 @@ impl Run {
             }
             let name = name_of(&key.path);
             let accepted = match support(&key, &laws, host) {
-                Heeded => continue,
+                Supported => continue,
                 Where(accepts, _) if accepts(&hosts) => continue,
                 Inherent => {
                     if !ignored.contains(&name) {
@@ -297,9 +297,9 @@ impl Run {
                 Unsupported => None,
             };
             if refused.iter().all(|other| other.name != name) {
-                let place = place_of(&self.root, &self.scheme, &key.path);
-                let value = crate::tree::Node::made(key.value.clone()).written();
-                refused.push(UnsupportedKey { name, place, value, accepted });
+                let span = key_span(&self.root, &self.scheme, &key.path);
+                let value = crate::tree::Node::generated(key.value.clone()).written();
+                refused.push(UnsupportedKey { name, span, value, accepted });
             }
             inside = Some(key.path);
         }
@@ -307,16 +307,16 @@ impl Run {
         let UnsupportedKey { name, value, .. } = first;
         let message =
             format!("{} does not support `{name}`, here {value}, of the scheme `{}`", host.name(), self.scheme);
-        let mut fault = SpannedError::new(first.place, message).label(match first.accepted {
+        let mut error = SpannedError::new(first.span, message).label(match first.accepted {
             Some(accepted) => format!("accepted: {accepted}"),
             None => "it has an effect in the simulator only".to_owned(),
         });
         if refused.len() > 1 {
             let others: Vec<&str> = refused[1..].iter().map(|other| other.name.as_str()).collect();
-            fault = fault.help(format!("nor does it support {}", listed(&others)));
+            error = error.help(format!("nor does it support {}", listed(&others)));
         }
         let options: Vec<String> = refused.iter().map(|key| format!("--without {}", key.name)).collect();
-        Err(fault.help(format!("{} runs the scheme without; the run's name lists the dropped keys", options.join(" "))))
+        Err(error.help(format!("{} runs the scheme without; the run's name lists the dropped keys", options.join(" "))))
     }
 
     /// The tables that the scheme's parameters may be in.
@@ -467,10 +467,10 @@ mod tests {
     #[test]
     fn a_key_without_effect_is_named() {
         for (key, set) in SETTINGS {
-            let mut noticed = false;
+            let mut rejected = false;
             for host in RealHost::ALL {
                 let checked = run(set, &[]).unwrap().check_support(host);
-                noticed |= match &checked {
+                rejected |= match &checked {
                     Ok(ignored) => ignored.iter().any(|name| name == key),
                     Err(error) => {
                         let text = error.to_string();
@@ -479,7 +479,7 @@ mod tests {
                     }
                 };
             }
-            assert!(noticed, "no host names `{key}`");
+            assert!(rejected, "no host names `{key}`");
             let rest = run(set, &[key]).unwrap();
             assert_eq!(rest.label, format!("One (without {key})"));
             assert_eq!(rest.without, [*key]);
@@ -494,8 +494,9 @@ mod tests {
         let page = include_str!("../../../../docs/src/reference/emulate.md");
         let row = page.lines().find(|line| line.starts_with("| `[topology]`")).unwrap();
         let classes = ["host", "edge", "core", "border", "inter", "other"];
-        let heeded = |row: &&Declared| row.table == "Port" && matches!((&row.kernel, &row.transport), (Heeded, Heeded));
-        let keys: Vec<&str> = DECLARED.iter().filter(heeded).flat_map(|row| row.keys.split(' ')).collect();
+        let is_supported =
+            |row: &&Declared| row.table == "Port" && matches!((&row.kernel, &row.transport), (Supported, Supported));
+        let keys: Vec<&str> = DECLARED.iter().filter(is_supported).flat_map(|row| row.keys.split(' ')).collect();
         assert!(keys.contains(&"codel"), "{keys:?}");
         let missing: Vec<_> =
             keys.iter().filter(|key| !classes.contains(key) && !row.contains(&format!("`{key}`"))).collect();
@@ -504,29 +505,31 @@ mod tests {
 
     /// The settings cover every key outside of refused tables that a host does not heed.
     #[test]
-    fn every_key_without_effect_is_tried() {
-        let tried: BTreeSet<&str> =
+    fn every_key_without_effect_is_tested() {
+        let tested: BTreeSet<&str> =
             SETTINGS.iter().map(|(name, _)| name.rsplit('.').next().unwrap_or_default()).collect();
         // Tables inside keys that no backend supports, and tables of traffic kinds that `list` represents here.
         let refused_whole = ["Trimming", "Lscc", "SwingTable", "PlbTable", "RepsTable"];
-        let heeded = |support: &Support| matches!(support, Heeded);
+        let is_supported = |support: &Support| matches!(support, Supported);
         for row in DECLARED.iter().filter(|row| !refused_whole.contains(&row.table)) {
-            if heeded(&row.kernel) && heeded(&row.transport) || !inside_heeded(row.table) && heeded(&row.transport) {
+            if is_supported(&row.kernel) && is_supported(&row.transport)
+                || !is_inside_supported(row.table) && is_supported(&row.transport)
+            {
                 continue;
             }
             for key in row.keys.split(' ') {
-                assert!(tried.contains(key), "`{key}` of {}", row.table);
+                assert!(tested.contains(key), "`{key}` of {}", row.table);
             }
         }
     }
 
     /// Returns whether a table is reached under the kernel's TCP.
-    fn inside_heeded(table: &str) -> bool {
+    fn is_inside_supported(table: &str) -> bool {
         !["UnoLbTable", "CodingTable", "OnRampTable"].contains(&table)
     }
 
     #[test]
-    fn a_scheme_without_the_key_is_not_refused_for_another_scheme_s() {
+    fn keys_of_other_schemes_are_not_refused() {
         let text = format!("{BASE}\n[schemes.two]\nlaw = \"bbr\"\nhost.on_ramp = {{ threshold = \"auto\" }}\n");
         let overrides = Overrides { without: vec!["host.on_ramp".to_owned()], ..Overrides::default() };
         let runs = parse(&text, "two.toml", &Overrides::default()).unwrap().runs();
@@ -540,13 +543,13 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_nobody_sets_cannot_be_left_out() {
+    fn unset_keys_cannot_be_removed() {
         let report = run(&["host.jitter={mean=\"1us\"}"], &["host.jiter"]).unwrap_err().to_string();
         assert!(report.contains("--without:1:1") && report.contains("did you mean `host.jitter`?"), "{report}");
     }
 
     #[test]
-    fn values_that_a_host_heeds_are_accepted() {
+    fn supported_values_are_accepted() {
         for (host, set) in [
             (RealHost::Kernel, &["host.ack_every=2"][..]),
             (RealHost::Kernel, &["host.recovery=\"selective\"", "port.inter.trim=false"]),

@@ -108,7 +108,7 @@ impl Survey {
     }
 
     /// Returns the time that an acknowledgement takes from one host to another with empty queues; none on one host.
-    pub(crate) fn news(&self, from: HostId, to: HostId) -> Option<Span> {
+    pub(crate) fn ack_delay(&self, from: HostId, to: HostId) -> Option<Span> {
         self.pair(from, to).map(|pair| pair.ack)
     }
 
@@ -134,8 +134,8 @@ impl Survey {
 
     /// The pairs of hosts of one datacenter, or of two, with the smallest and the largest bandwidth-delay product.
     pub(crate) fn extremes(&self, class: FlowClass) -> Option<[Reach; 2]> {
-        let least = self.reaches(class).min_by_key(Reach::bdp)?;
-        Some([least, self.reaches(class).max_by_key(Reach::bdp)?])
+        let smallest = self.reaches(class).min_by_key(Reach::bdp)?;
+        Some([smallest, self.reaches(class).max_by_key(Reach::bdp)?])
     }
 
     /// All pairs of groups of one datacenter, or of two.
@@ -146,8 +146,8 @@ impl Survey {
             (self.groups[a].datacenter == self.groups[b].datacenter) == (class == FlowClass::Intra)
         };
         pairs.filter(wanted).filter_map(move |(a, b)| {
-            let (there, back) = (self.pairs[a * groups + b]?, self.pairs[b * groups + a]?);
-            Some(Reach { base_rtt: there.data + back.ack, line_rate: there.rate })
+            let (forward, reverse) = (self.pairs[a * groups + b]?, self.pairs[b * groups + a]?);
+            Some(Reach { base_rtt: forward.data + reverse.ack, line_rate: forward.rate })
         })
     }
 

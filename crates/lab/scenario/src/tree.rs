@@ -66,13 +66,13 @@ const PROSE: [&str; 7] = ["id", "label", "paper", "text", "title", "xlabel", "yl
 
 impl Node {
     /// Returns a node without a place.
-    pub(crate) fn made(value: Value) -> Self {
+    pub(crate) fn generated(value: Value) -> Self {
         Self { value, origin: SourceSpan::NOWHERE }
     }
 
     /// A table without keys.
     pub(crate) fn empty_table() -> Self {
-        Self::made(Value::Table(Vec::new()))
+        Self::generated(Value::Table(Vec::new()))
     }
 
     /// The entries, if this is a table.
@@ -150,7 +150,7 @@ impl Value {
         let entry = |(key, value): (&str, Value)| Entry {
             key: key.to_owned(),
             key_origin: SourceSpan::NOWHERE,
-            node: Node::made(value),
+            node: Node::generated(value),
         };
         Self::Table(present.map(entry).collect())
     }
@@ -244,8 +244,8 @@ fn printable(text: String, origin: SourceSpan) -> Result<String, SpannedError> {
     };
     match text.chars().find(is_wrong) {
         Some(control) => {
-            let what = format!("a text with the control character U+{:04X}", u32::from(control));
-            Err(SpannedError::new(origin, what).label("expected letters, digits, signs and blanks"))
+            let message = format!("a text with the control character U+{:04X}", u32::from(control));
+            Err(SpannedError::new(origin, message).label("expected letters, digits, signs and blanks"))
         }
         None => Ok(text),
     }
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_order_stays() {
+    fn grid_keeps_the_order_of_the_file() {
         let node = parse("b = 1\na = \"x\"\n[z]\nq = 1.50\n[c]\n", 0).unwrap();
         let keys: Vec<&str> = node.entries().unwrap().iter().map(|entry| entry.key.as_str()).collect();
         assert_eq!(keys, ["b", "a", "z", "c"]);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_toml_is_a_fault() {
+    fn invalid_toml_is_an_error() {
         assert!(parse("a = \n", 0).is_err());
         assert!(parse("a = 99999999999999999999\n", 0).is_err());
     }

@@ -17,7 +17,7 @@ fn from_json(value: &serde_json::Value) -> Value {
         Json::Bool(switch) => Value::Boolean(*switch),
         Json::Number(number) => number.as_i64().map_or_else(|| Value::Float(number.to_string()), Value::Integer),
         Json::String(text) => Value::string(text.as_str()),
-        Json::Array(items) => Value::Array(items.iter().map(|item| Node::made(from_json(item))).collect()),
+        Json::Array(items) => Value::Array(items.iter().map(|item| Node::generated(from_json(item))).collect()),
         Json::Object(entries) => Value::table(entries.iter().map(|(key, value)| (key.as_str(), from_json(value)))),
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     use crate::tree::parse;
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_lists_read_back() {
         let text = "a = \"q\\\"\\t\"\nb = [1, 2]\n[t]\nx = 1.5\n[t.u]\ny = true\nz = { k = [{ a = 1 }] }\n\
                     [[r]]\nm = {}\n[[r]]\n[\"odd key\"]\n";
         let node = parse(text, 0).unwrap();

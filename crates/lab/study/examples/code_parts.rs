@@ -92,7 +92,7 @@ fn trace(copy: &Path) -> Result<(), String> {
         write(&module.file, &text)?;
     }
     // The simulator's backend records the modules that each run entered.
-    let host = copy.join("crates/lab/study/src/host.rs");
+    let host = copy.join("crates/lab/study/src/backend.rs");
     let text = fs::read_to_string(&host).map_err(|error| error.to_string())?;
     let begin = "let outcome = if self.checked {";
     let end = "let times = clock.times();";

@@ -8,10 +8,10 @@ use results::tables::is_column;
 use results::{PointColumn, PointValue, SweepColumns};
 use scenario::{Run, amount};
 
-/// A key of the points and how its values are written.
+/// A key of the points and the type of its column.
 struct PointKey<'a> {
     /// Name in the points.
-    of: &'a str,
+    key: &'a str,
     /// Name of the column.
     name: String,
     /// Type of its values: numbers only if all values are numbers with one unit, integers if all are.
@@ -53,7 +53,7 @@ fn of_run(run: &Run, keys: &[PointKey<'_>]) -> Vec<PointColumn> {
     let scheme = column("scheme", PointValue::Text(run.scheme.clone()));
     let seed = column(SEED, PointValue::Whole(i64::try_from(run.config.seed).ok()));
     let of_key = |key: &PointKey<'_>| {
-        let text = value_of(run, key.of);
+        let text = value_of(run, key.key);
         let number = text.and_then(amount).map(|(number, _)| number);
         let value = match key.kind {
             ColumnType::Text => PointValue::Text(text.unwrap_or_default().to_owned()),
@@ -87,7 +87,7 @@ impl<'a> PointKey<'a> {
         let name = if unit.is_empty() { key.to_owned() } else { format!("{key}_{unit}") };
         // A column of a table keeps its name.
         let is_taken = is_column(&name) || name == "scheme";
-        Self { of: key, name: if is_taken { format!("point_{name}") } else { name }, kind }
+        Self { key, name: if is_taken { format!("point_{name}") } else { name }, kind }
     }
 }
 

@@ -30,16 +30,16 @@ pub fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Error> {
     let read = |node: &scenario::Node| {
         let variants = &scenario.config.variants;
         let table = TableSpec::from_json(&node.to_json())
-            .map_err(|error| wrong_at(scenario, node, error.expression(), error.brief()))?;
+            .map_err(|error| error_at(scenario, node, error.expression(), error.brief()))?;
         match table.only.iter().flatten().chain(&table.without).find(|name| variants.get(name).is_none()) {
             None => Ok(table),
             Some(name) => {
                 let known: Vec<&str> = variants.iter().map(|(name, _)| name).collect();
-                let near = scenario::nearest(name, &known)
-                    .map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
+                let similar = scenario::nearest(name, &known)
+                    .map_or_else(String::new, |similar| format!(": did you mean `{similar}`?"));
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                let what = format!("table `{}`: there is no variant `{name}`; there are {known}{near}", table.title);
-                Err(scenario.wrong(node, Some(TextPart { text: name, bytes: 0..name.len() }), what).into())
+                let what = format!("table `{}`: there is no variant `{name}`; there are {known}{similar}", table.title);
+                Err(scenario.error_at(node, Some(TextPart { text: name, bytes: 0..name.len() }), what).into())
             }
         }
     };
@@ -54,7 +54,7 @@ pub(crate) fn possible_tables(scenario: &Scenario, tables: &[TableSpec], names: 
     for (node, table) in scenario.config.table.iter().zip(tables) {
         table.check_possible(names).map_err(|ImpossibleColumn { text, error }| {
             let part = TextPart { text, bytes: 0..text.len() };
-            scenario.wrong(node, Some(part), format!("table `{}`: {error}", table.title))
+            scenario.error_at(node, Some(part), format!("table `{}`: {error}", table.title))
         })?;
     }
     Ok(())
@@ -87,9 +87,9 @@ pub fn metric_names(scenario: &Scenario) -> Result<MetricNames, Error> {
 
 /// Returns an error for a table that the scenario keeps for others to read. It points to the wrong part of an
 /// expression, if there is one.
-pub fn wrong_at(scenario: &Scenario, node: &Node, expression: Option<&ParseError>, message: String) -> Error {
+pub fn error_at(scenario: &Scenario, node: &Node, expression: Option<&ParseError>, message: String) -> Error {
     let part = expression.map(|it| TextPart { text: &it.text, bytes: it.span.clone() });
-    scenario.wrong(node, part, message).into()
+    scenario.error_at(node, part, message).into()
 }
 
 /// Replaces the names of variants in a table by their labels.
@@ -118,16 +118,22 @@ pub fn known_schemes(scenario: &Scenario, wanted: &[String]) -> Result<(), Error
     }
 }
 
-/// Returns the description of a run before it is executed. `asked` is the request to its backend in addition to the
+/// Returns the description of a run before it is executed. `backend_options` is the request to its backend in addition to the
 /// scenario, `columns` are those of its tables.
-pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &SweepColumns, run: &Run, built: &BuiltRun) -> RunInfo {
+pub(crate) fn info(
+    scenario: &Scenario,
+    backend_options: &str,
+    columns: &SweepColumns,
+    run: &Run,
+    built: &BuiltRun,
+) -> RunInfo {
     let hash = |input: &scenario::Input| {
         let name = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         (name, files::sha256(input.content.bytes()))
     };
     let mut resolved = run.config.to_json();
-    let brought: Vec<&str> = built.laws.brought().map(|law| &*law.name).collect();
-    keep_only_scheme(&mut resolved, &run.scheme, &brought);
+    let external_laws: Vec<&str> = built.laws.external_laws().map(|law| &*law.name).collect();
+    keep_only_scheme(&mut resolved, &run.scheme, &external_laws);
     let mut info = RunInfo {
         scenario: scenario.config.name.value.clone(),
         run: run.id.clone(),
@@ -158,22 +164,22 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &SweepColumns, run
         conditions: conditions(&built.report),
         emulator: None,
     };
-    info.key = key_of(&info, built, asked);
+    info.key = key_of(&info, built, backend_options);
     info
 }
 
 /// Removes everything but the scheme that ran and its external laws from a manifest: other schemes, and a paper's
 /// claims about all of them.
-fn keep_only_scheme(resolved: &mut Value, scheme: &str, brought: &[&str]) {
+fn keep_only_scheme(resolved: &mut Value, scheme: &str, external_laws: &[&str]) {
     if let Some(schemes) = resolved.get_mut("schemes").and_then(Value::as_object_mut) {
         schemes.retain(|name, _| name == scheme);
     }
     if let Some(laws) = resolved.get_mut("external_laws").and_then(Value::as_object_mut) {
-        laws.retain(|name, _| brought.contains(&name.as_str()));
+        laws.retain(|name, _| external_laws.contains(&name.as_str()));
     }
     if let Some(root) = resolved.as_object_mut() {
         // A scenario without laws of its own has the same description as before laws of its own existed.
-        if brought.is_empty() {
+        if external_laws.is_empty() {
             root.remove("external_laws");
         }
         for key in ["grid", "points", "random_points", "variants", "scale", "claim", "cause", "paper", "table"] {

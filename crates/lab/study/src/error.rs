@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::words::{count, first_of};
+use crate::text::{count, first_of};
 
 /// Error that ends a study without its results.
 #[derive(Debug, Error)]
@@ -15,7 +15,7 @@ pub enum Error {
     Results(#[from] results::Error),
     /// The request cannot be carried out.
     #[error("{what}{}", helped(help))]
-    Asked {
+    InvalidRequest {
         /// Description of the problem.
         what: String,
         /// Accepted values, or the next step; may be empty.
@@ -31,7 +31,7 @@ pub enum Error {
     },
     /// The self-check of a run failed.
     #[error(transparent)]
-    Broken(#[from] engine::Broken),
+    Broken(#[from] engine::InternalError),
     /// Runs that failed by themselves. The others are finished.
     #[error("{}", failed(runs))]
     Failed {
@@ -64,16 +64,16 @@ pub enum Error {
 
 impl Error {
     /// Returns an error for a request that cannot be carried out, with the next step.
-    pub fn asked(what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::Asked { what: what.into(), help: help.into() }
+    pub fn invalid_request(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::InvalidRequest { what: what.into(), help: help.into() }
     }
 
     /// Returns an error for an unknown name, with the known names and the one that was probably meant.
     pub fn unknown(what: &str, name: &str, known: &[&str]) -> Self {
         let help = scenario::nearest(name, known).map_or(String::new(), |near| format!("did you mean `{near}`?"));
-        let there_are =
+        let known_list =
             if known.is_empty() { "there is none".into() } else { format!("there are {}", known.join(", ")) };
-        Self::asked(format!("{what}; {there_are}"), help)
+        Self::invalid_request(format!("{what}; {known_list}"), help)
     }
 
     /// Returns an error of the backend.
@@ -83,8 +83,8 @@ impl Error {
 }
 
 fn failed(runs: &[(String, String)]) -> String {
-    let said: Vec<String> = runs.iter().map(|(run, why)| format!("`{run}`: {why}")).collect();
-    match &said[..] {
+    let messages: Vec<String> = runs.iter().map(|(run, reason)| format!("`{run}`: {reason}")).collect();
+    match &messages[..] {
         [alone] => format!("the run {alone}"),
         all => format!("{} failed\n{}", count(all.len(), "run"), first_of(all, "\n")),
     }

@@ -70,12 +70,12 @@ impl PfcCable {
         Ok(outcome.switches.iter().map(|switch| switch.headroom_drops).sum())
     }
 
-    /// Returns the minimum headroom, in whole KiB, with which no packet is dropped; at most `most`, which must suffice.
+    /// Returns the minimum headroom, in whole KiB, with which no packet is dropped; at most `max`, which must suffice.
     ///
     /// # Errors
     /// See [`PfcCable::drops`].
-    pub fn least(&self, most: Bytes) -> Result<Bytes, Error> {
-        let (mut fails, mut holds) = (0, most.get().div_ceil(STEP));
+    pub fn minimum(&self, max: Bytes) -> Result<Bytes, Error> {
+        let (mut fails, mut holds) = (0, max.get().div_ceil(STEP));
         while fails + 1 < holds {
             let middle = fails.midpoint(holds);
             if self.drops(Bytes::new(middle * STEP))? == 0 { holds = middle } else { fails = middle }
@@ -89,12 +89,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_headroom_is_twice_the_cable_and_some_packets() {
+    fn minimum_headroom_is_about_twice_the_cable_bdp() {
         let trial = PfcCable { rate: Rate::from_gbps(100), delay: Span::from_us(50), payload: 1_000 };
         let twice = 2 * trial.rate.bytes_in(trial.delay).get();
         let most = Bytes::new(twice + (64 << 10));
         assert_eq!(trial.drops(most).unwrap(), 0);
-        let least = trial.least(most).unwrap().get();
+        let least = trial.minimum(most).unwrap().get();
         assert!((twice..twice + 6 * 1_064 + STEP).contains(&least), "{least} for {twice} on the cable");
         assert!(trial.drops(Bytes::new(least - STEP)).unwrap() > 0);
     }

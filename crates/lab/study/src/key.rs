@@ -60,14 +60,15 @@ fn features_of(built: &BuiltRun) -> impl Iterator<Item = &'static str> {
     used.into_iter().filter_map(|(feature, is_used)| is_used.then_some(feature))
 }
 
-/// Returns the key of a run, in hexadecimal. `asked`: options of the emulator that the scenario does not have.
-pub(crate) fn key_of(info: &RunInfo, built: &BuiltRun, asked: &str) -> String {
+/// Returns the key of a run, in hexadecimal. `backend_options`: options of the emulator that the scenario does not have.
+pub(crate) fn key_of(info: &RunInfo, built: &BuiltRun, backend_options: &str) -> String {
     let mut data = DataHash::default();
     built.setup.hash(&mut data);
     built.laws.hash(&mut data);
     info.hash_content(&mut data);
     let RunInfo { scenario, run, label, point, inputs, code, .. } = info;
-    let all = serde_json::json!([SCHEMA, asked, scenario, run, label, point, inputs, data.hexadecimal(), code]);
+    let all =
+        serde_json::json!([SCHEMA, backend_options, scenario, run, label, point, inputs, data.hexadecimal(), code]);
     files::sha256(all.to_string().as_bytes())
 }
 
@@ -134,10 +135,10 @@ mod tests {
     use laws::catalog::LawKind;
     use scenario::Overrides;
 
-    use crate::host::Simulator;
-    use crate::notes::NoNotes;
+    use crate::backend::Simulator;
+    use crate::observer::Silent;
+    use crate::recorder::NullRecorder;
     use crate::study::{Others, RunKey, Study};
-    use crate::watch::Silent;
 
     const TEXT: &str = r#"
 name = "two"
@@ -153,7 +154,7 @@ schemes = { dctcp = { law = "dctcp" }, mixed = { intra = "mprdma", inter = "expr
             scenario: &scenario,
             backend: &Simulator::default(),
             watch: &Silent,
-            notes: &NoNotes,
+            notes: &NullRecorder,
             schemes: &[],
             shard: None,
             only: &[],
@@ -189,7 +190,7 @@ schemes = { dctcp = { law = "dctcp" }, mixed = { intra = "mprdma", inter = "expr
     }
 
     #[test]
-    fn a_run_has_the_versions_of_its_laws_and_features() {
+    fn run_lists_code_versions_of_its_laws_and_features() {
         let [dctcp, mixed] = &keys(TEXT)[..] else { panic!("two schemes") };
         assert_eq!(dctcp.code.laws.keys().collect::<Vec<_>>(), ["dctcp"]);
         assert!(dctcp.code.features.is_empty(), "{:?}", dctcp.code.features);
@@ -198,7 +199,7 @@ schemes = { dctcp = { law = "dctcp" }, mixed = { intra = "mprdma", inter = "expr
     }
 
     #[test]
-    fn a_key_changes_with_what_a_run_is_built_from_and_with_nothing_else() {
+    fn run_key_depends_on_build_inputs_only() {
         let base = keys(TEXT);
         assert_eq!(keys(TEXT), base);
         for (from, to) in [("title = \"T\"", "title = \"Another\""), ("20us", "20000ns"), ("1MB", "1000kB")] {

@@ -13,16 +13,16 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, TransactionBehavior, par
 
 use crate::clock::{Stopwatch, seconds_since_1970};
 use crate::error::Error;
-use crate::notes::{AttemptRecorder, StudyRun};
+use crate::recorder::{AttemptRecorder, StudyRun};
 
 /// Time that a reader waits for a writer, and that the last write of a study waits for a reader. Longer delays by
 /// another program are reported.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time between attempts to write while another program holds a lock.
-const PAUSE: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The table. Times are seconds since 1970.
-const TABLE: &str = "
+const CREATE_TABLE: &str = "
     CREATE TABLE IF NOT EXISTS run (
         run TEXT PRIMARY KEY,
         key TEXT NOT NULL,
@@ -93,11 +93,11 @@ struct OpenLedger {
     /// Queue of notes to be written, in order.
     waiting: Vec<Note>,
     /// Time since the oldest of them could not be written.
-    refused: Option<Stopwatch>,
+    blocked_since: Option<Stopwatch>,
     /// Time since the last attempt that another program prevented.
-    tried: Option<Stopwatch>,
+    last_attempt: Option<Stopwatch>,
     /// Set once the user has been warned of the other program.
-    told: bool,
+    warned: bool,
 }
 
 /// A change of the ledger.
@@ -105,13 +105,13 @@ enum Note {
     /// The study has these runs and no other.
     Planned(Vec<LedgerRow>),
     /// Results of a run exist from an earlier command.
-    Kept { run: String },
+    Reused { run: String },
     /// A run began.
-    Begun { run: String, now_unix_s: i64 },
+    Started { run: String, now_unix_s: i64 },
     /// A run ended.
     Ended { run: String, now_unix_s: i64, wall_s: f64, error: Option<String> },
     /// A run was interrupted.
-    Cut { run: String },
+    Interrupted { run: String },
 }
 
 /// A planned run.
@@ -131,8 +131,8 @@ impl Note {
         };
         match self {
             Self::Planned(rows) => plan(change, rows),
-            Self::Kept { run } => update("state = 'finished', error = NULL", &[run]),
-            Self::Begun { run, now_unix_s } => update(
+            Self::Reused { run } => update("state = 'finished', error = NULL", &[run]),
+            Self::Started { run, now_unix_s } => update(
                 "state = 'running', tries = tries + 1, began_unix_s = ?2, ended_unix_s = NULL",
                 &[run, now_unix_s],
             ),
@@ -143,7 +143,7 @@ impl Note {
                     &[run, &state.name(), now_unix_s, wall_s, error],
                 )
             }
-            Self::Cut { run } => update("state = 'waiting'", &[run]),
+            Self::Interrupted { run } => update("state = 'waiting'", &[run]),
         }
     }
 }
@@ -169,9 +169,9 @@ impl OpenLedger {
             path: path.to_path_buf(),
             connection: Some(connection),
             waiting: vec![Note::Planned(runs.iter().map(row).collect())],
-            refused: None,
-            tried: None,
-            told: false,
+            blocked_since: None,
+            last_attempt: None,
+            warned: false,
         };
         opened.write()?;
         Ok(opened)
@@ -183,12 +183,12 @@ impl OpenLedger {
             return Ok(());
         }
         self.waiting.push(note);
-        if self.tried.as_ref().is_some_and(|tried| tried.elapsed() < PAUSE) {
+        if self.last_attempt.as_ref().is_some_and(|last_attempt| last_attempt.elapsed() < RETRY_INTERVAL) {
             return Ok(());
         }
-        self.try_to_write()?;
-        if self.refused.as_ref().is_some_and(|since| since.elapsed() >= PATIENCE) {
-            return self.tell_of_other();
+        self.write_queued()?;
+        if self.blocked_since.as_ref().is_some_and(|since| since.elapsed() >= BUSY_TIMEOUT) {
+            return self.warn_of_lock();
         }
         Ok(())
     }
@@ -199,14 +199,14 @@ impl OpenLedger {
             return Ok(());
         }
         if let Some(connection) = &self.connection {
-            let _ = connection.busy_timeout(PATIENCE);
+            let _ = connection.busy_timeout(BUSY_TIMEOUT);
         }
-        self.try_to_write()?;
-        if self.waiting.is_empty() { Ok(()) } else { self.tell_of_other() }
+        self.write_queued()?;
+        if self.waiting.is_empty() { Ok(()) } else { self.warn_of_lock() }
     }
 
     /// Writes the queued notes. After the first error other than another program's lock, nothing is recorded any more.
-    fn try_to_write(&mut self) -> Result<(), String> {
+    fn write_queued(&mut self) -> Result<(), String> {
         self.write().map_err(|error| {
             self.connection = None;
             self.waiting.clear();
@@ -224,13 +224,13 @@ impl OpenLedger {
         };
         match write() {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
-                self.tried = Some(Stopwatch::start());
-                self.refused.get_or_insert_with(Stopwatch::start);
+                self.last_attempt = Some(Stopwatch::start());
+                self.blocked_since.get_or_insert_with(Stopwatch::start);
                 Ok(())
             }
             Ok(()) => {
                 self.waiting.clear();
-                (self.refused, self.tried) = (None, None);
+                (self.blocked_since, self.last_attempt) = (None, None);
                 Ok(())
             }
             Err(error) => Err(error),
@@ -238,15 +238,15 @@ impl OpenLedger {
     }
 
     /// Warns the user once that another program prevents writes.
-    fn tell_of_other(&mut self) -> Result<(), String> {
-        if std::mem::replace(&mut self.told, true) {
+    fn warn_of_lock(&mut self) -> Result<(), String> {
+        if std::mem::replace(&mut self.warned, true) {
             return Ok(());
         }
         Err(format!(
             "warning: another program has kept `{}` open for reading for {} s, so notes of runs wait until it closes it; notes \
              that wait when the command ends are lost, results are not",
             self.path.display(),
-            PATIENCE.as_secs()
+            BUSY_TIMEOUT.as_secs()
         ))
     }
 }
@@ -273,25 +273,25 @@ fn now_unix_s() -> i64 {
 impl AttemptRecorder for Ledger {
     fn planned(&self, out: &Path, runs: &[StudyRun<'_>]) -> Result<(), String> {
         let path = out.join(LEDGER);
-        let mut begun = OpenLedger::begin(&path, runs);
+        let mut opened = OpenLedger::begin(&path, runs);
         let mut damaged = Ok(());
-        if begun.as_ref().is_err_and(LedgerError::is_damage) {
+        if opened.as_ref().is_err_and(LedgerError::is_damage) {
             // It is ours, by its mark, and holds nothing that results need.
-            self.forget(out);
-            begun = OpenLedger::begin(&path, runs);
+            self.clear(out);
+            opened = OpenLedger::begin(&path, runs);
             damaged = Err(format!("`{}` was damaged: it is replaced by a new one", path.display()));
         }
-        let message = begun.as_ref().map(drop).map_err(|error| not_written(&path, error));
-        *self.lock() = begun.ok();
+        let message = opened.as_ref().map(drop).map_err(|error| not_written(&path, error));
+        *self.lock() = opened.ok();
         message.and(damaged)
     }
 
-    fn kept(&self, run: &str) -> Result<(), String> {
-        self.note(|| Note::Kept { run: run.to_owned() })
+    fn reused(&self, run: &str) -> Result<(), String> {
+        self.note(|| Note::Reused { run: run.to_owned() })
     }
 
-    fn begun(&self, run: &str) -> Result<(), String> {
-        self.note(|| Note::Begun { run: run.to_owned(), now_unix_s: now_unix_s() })
+    fn started(&self, run: &str) -> Result<(), String> {
+        self.note(|| Note::Started { run: run.to_owned(), now_unix_s: now_unix_s() })
     }
 
     fn ended(&self, run: &str, wall: Duration, error: Option<&str>) -> Result<(), String> {
@@ -303,15 +303,15 @@ impl AttemptRecorder for Ledger {
         })
     }
 
-    fn cut(&self, run: &str) -> Result<(), String> {
-        self.note(|| Note::Cut { run: run.to_owned() })
+    fn interrupted(&self, run: &str) -> Result<(), String> {
+        self.note(|| Note::Interrupted { run: run.to_owned() })
     }
 
     fn end(&self) -> Result<(), String> {
         self.lock().as_mut().map_or(Ok(()), OpenLedger::end)
     }
 
-    fn forget(&self, out: &Path) {
+    fn clear(&self, out: &Path) {
         drop(self.lock().take());
         let path = out.join(LEDGER);
         if is_ledger(&path) {
@@ -325,7 +325,7 @@ impl AttemptRecorder for Ledger {
 /// Creates the table if there is none, and enters the study's runs. Runs that are no longer in the study are deleted.
 fn plan(change: &Connection, rows: &[LedgerRow]) -> rusqlite::Result<()> {
     change.pragma_update(None, "application_id", i32::from_be_bytes(LEDGER_MARK))?;
-    change.execute(TABLE, [])?;
+    change.execute(CREATE_TABLE, [])?;
     change.execute("CREATE TEMP TABLE planned (run TEXT PRIMARY KEY) WITHOUT ROWID", [])?;
     {
         let mut name = change.prepare("INSERT OR IGNORE INTO planned VALUES (?1)")?;
@@ -373,21 +373,21 @@ pub fn read(out: &Path) -> Result<Option<Vec<LedgerEntry>>, Error> {
         return Ok(None);
     }
     if !is_ledger(&path) {
-        return Err(Error::asked(format!("`{}` is not a ledger that Narrows wrote", path.display()), ""));
+        return Err(Error::invalid_request(format!("`{}` is not a ledger that Narrows wrote", path.display()), ""));
     }
     let entries = || -> rusqlite::Result<Vec<LedgerEntry>> {
         // A writer that was killed may have left a journal, which is rolled back first, where that may be.
         let open = |how| Connection::open_with_flags(&path, how | OpenFlags::SQLITE_OPEN_NO_MUTEX);
         let connection = open(OpenFlags::SQLITE_OPEN_READ_WRITE).or_else(|_| open(OpenFlags::SQLITE_OPEN_READ_ONLY))?;
-        connection.busy_timeout(PATIENCE)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         let mut rows =
             connection.prepare("SELECT run, state, tries, began_unix_s, wall_s, error FROM run ORDER BY run")?;
         let entry = |row: &rusqlite::Row<'_>| {
-            let word: String = row.get(1)?;
+            let name: String = row.get(1)?;
             let states = [State::Waiting, State::Running, State::Finished, State::Failed];
             Ok(LedgerEntry {
                 run: row.get(0)?,
-                state: states.into_iter().find(|state| state.name() == word).unwrap_or(State::Waiting),
+                state: states.into_iter().find(|state| state.name() == name).unwrap_or(State::Waiting),
                 tries: row.get(2)?,
                 began: row.get::<_, Option<i64>>(3)?.map(i64::unsigned_abs),
                 wall_s: row.get(4)?,
@@ -396,7 +396,8 @@ pub fn read(out: &Path) -> Result<Option<Vec<LedgerEntry>>, Error> {
         };
         rows.query_map([], entry)?.collect()
     };
-    let read = entries().map_err(|error| Error::asked(format!("cannot read `{}`: {error}", path.display()), ""))?;
+    let read =
+        entries().map_err(|error| Error::invalid_request(format!("cannot read `{}`: {error}", path.display()), ""))?;
     Ok(Some(read))
 }
 
@@ -441,7 +442,7 @@ mod tests {
 
     /// Runs do not wait for a reader that never finishes. Their notes are written after it has finished.
     #[test]
-    fn a_reader_stops_no_run() {
+    fn concurrent_ledger_reader_does_not_block_runs() {
         let scratch = LedgerDir::new("reader");
         let ledger = Ledger::default();
         let names: Vec<String> = (0..100).map(|run| format!("run {run}")).collect();
@@ -449,11 +450,11 @@ mod tests {
         let reader = reader(&scratch.0);
         let clock = Stopwatch::start();
         for name in &names {
-            ledger.begun(name).unwrap();
+            ledger.started(name).unwrap();
             ledger.ended(name, Duration::from_secs(1), None).unwrap();
         }
         // Each note alone would wait that long if it waited for the reader.
-        assert!(clock.elapsed() < PATIENCE, "{:?}", clock.elapsed());
+        assert!(clock.elapsed() < BUSY_TIMEOUT, "{:?}", clock.elapsed());
         assert_eq!(finished(&scratch.0), 0);
         drop(reader);
         ledger.end().unwrap();
@@ -463,17 +464,17 @@ mod tests {
 
     /// Also one that read before the study began. Of one that never ends there is one warning.
     #[test]
-    fn a_reader_that_never_ends_is_told_of_once() {
+    fn blocking_ledger_reader_is_warned_of_once() {
         let scratch = LedgerDir::new("warned");
         let names = ["a".to_owned(), "b".to_owned()];
         plan_of(&Ledger::default(), &scratch.0, &names);
         let reader = reader(&scratch.0);
         let ledger = Ledger::default();
         plan_of(&ledger, &scratch.0, &names);
-        ledger.kept("a").unwrap();
+        ledger.reused("a").unwrap();
         let message = ledger.end().unwrap_err();
         assert!(message.contains("another program has kept") && message.contains("results are not"), "{message}");
-        ledger.kept("b").unwrap();
+        ledger.reused("b").unwrap();
         ledger.end().unwrap();
         drop(reader);
         ledger.end().unwrap();

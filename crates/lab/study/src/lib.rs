@@ -6,38 +6,38 @@
 //! Attempts and failures are recorded by [`AttemptRecorder`]: with the feature `ledger`, in a database next to the results.
 #![forbid(unsafe_code)]
 
+mod backend;
 mod clock;
 mod columns;
 mod describe;
 mod error;
 mod features;
 pub mod headroom;
-mod host;
 mod key;
 #[cfg(feature = "ledger")]
 pub mod ledger;
-mod notes;
+mod observer;
 pub mod page;
 mod program;
+mod recorder;
 mod replay;
 pub mod size;
 mod study;
 mod tails;
+mod text;
 pub mod vary;
-mod watch;
-mod words;
 mod workers;
 
+pub use backend::{Backend, RunSpec, Simulator, StudySize, flow_number, refuse};
 pub use clock::{Stopwatch, seconds_since_1970};
-pub use describe::{check_tables, figure, known_schemes, metric_names, summaries, tables, wrong_at};
+pub use describe::{check_tables, error_at, figure, known_schemes, metric_names, summaries, tables};
 pub use error::{Error, kept};
-pub use host::{Backend, RunSpec, Simulator, StudySize, flow_number, refuse};
 #[cfg(feature = "ledger")]
 pub use ledger::Ledger;
-pub use notes::{AttemptRecorder, NoNotes, StudyRun};
+pub use observer::{Line, ProgressDisplay, Silent, SweepObserver};
 pub use program::program;
+pub use recorder::{AttemptRecorder, NullRecorder, StudyRun};
 pub use replay::{MAX_HOPS, Replay, Replayed, bins_of, unrepeatable};
 pub use study::{Finished, Others, RunKey, Shard, Study};
 pub use tails::{TailReport, tails};
-pub use watch::{Line, ProgressDisplay, Silent, SweepObserver};
-pub use words::{count, first_of, warnings};
+pub use text::{count, first_of, warnings};

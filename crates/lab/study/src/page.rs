@@ -1,9 +1,9 @@
 //! Conversion of results to the report's data.
 
 use report::{AverageRow, Averages, ClaimData, FlowRate, LinkData, PortQueue, ReportData, VerdictData};
-use results::causes::{RunWarnings, causes};
 use results::claims::{Judgement, Verdict};
 use results::series::{CDF_POINTS, buffers, collectives, distributions, queues, rates, traces};
+use results::warning_groups::{RunWarnings, group_warnings};
 use results::{RunResults, SizeBin, initial_window_lines, load_lines};
 
 use crate::tails::{TailReport, counted, tails};
@@ -46,10 +46,12 @@ pub struct Page {
 
 /// Renders the complete page.
 pub fn render(page: &Page, runs: Vec<report::RunData>) -> String {
-    let said: Vec<RunWarnings<'_>> =
+    let run_warnings: Vec<RunWarnings<'_>> =
         runs.iter().map(|run| RunWarnings { run: &run.id, point: &run.point, texts: &run.warnings }).collect();
-    let causes =
-        causes(&said).into_iter().map(|it| report::WarningGroupData { runs: it.runs, text: it.text }).collect();
+    let causes = group_warnings(&run_warnings)
+        .into_iter()
+        .map(|it| report::WarningGroupData { runs: it.runs, text: it.text })
+        .collect();
     report::render(&ReportData {
         name: page.name.clone(),
         title: page.title.clone(),
@@ -94,7 +96,7 @@ pub fn of_results(runs: &[RunResults], warnings: Vec<String>) -> String {
         conditions: conditions(runs),
         warnings,
     };
-    render(&page, runs.iter().map(|run| one(run, &[], runs.len())).collect())
+    render(&page, runs.iter().map(|run| run_data(run, &[], runs.len())).collect())
 }
 
 /// Returns the conditions of a comparison of these runs, one line each.
@@ -159,13 +161,13 @@ pub fn averages(table: &results::averages::AveragesTable) -> Averages {
 }
 
 /// Converts a run for a page with `of` runs.
-pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::RunData {
+pub fn run_data(run: &RunResults, bins: &[SizeBin], of: usize) -> report::RunData {
     let samples = SAMPLES / of.min(5);
     let curves = distributions(&run.flows, bins, (POINTS / of).clamp(50, CDF_POINTS))
         .into_iter()
         .map(|curve| report::DistributionData { class: curve.class, fct_ns: curve.fct_ns, slowdown: curve.slowdown });
-    let made_rates = rates(&run.rates, &run.flows, samples);
-    let made_queues = queues(&run.ports, samples);
+    let rate_series = rates(&run.rates, &run.flows, samples);
+    let queue_series = queues(&run.ports, samples);
     let flow = |flow: results::series::FlowRate| {
         let class = flow.class.map_or("flow", results::Class::name);
         FlowRate {
@@ -175,7 +177,7 @@ pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::RunData {
             rate_bps: flow.rate_bps,
         }
     };
-    let made_buffers = buffers(&run.switches, samples);
+    let buffer_series = buffers(&run.switches, samples);
     let port = |port: results::series::PortQueue| PortQueue {
         name: port.name,
         queue_bytes: port.queue_bytes,
@@ -207,7 +209,7 @@ pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::RunData {
         count: failure.count,
         down_ns: failure.down_ns.clone(),
     };
-    let (made_collectives, collective_count) = collectives(&run.flows, (STEPS / of).clamp(200, 5_000));
+    let (collective_steps, collective_count) = collectives(&run.flows, (STEPS / of).clamp(200, 5_000));
     let collective = |steps: results::series::Steps| report::Collective {
         job: steps.job,
         number: steps.number.into(),
@@ -223,23 +225,23 @@ pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::RunData {
         summary: serde_json::to_value(&run.summary).unwrap_or_default(),
         warnings: run.summary.warnings.clone(),
         distributions: curves.collect(),
-        rates: (!made_rates.time_ns.is_empty()).then(|| report::RatesData {
-            time_ns: made_rates.time_ns,
-            flows: made_rates.flows.into_iter().map(flow).collect(),
-            jain: made_rates.jain,
+        rates: (!rate_series.time_ns.is_empty()).then(|| report::RatesData {
+            time_ns: rate_series.time_ns,
+            flows: rate_series.flows.into_iter().map(flow).collect(),
+            jain: rate_series.jain,
         }),
-        queues: (!made_queues.time_ns.is_empty()).then(|| report::QueuesData {
-            time_ns: made_queues.time_ns,
-            ports: made_queues.ports.into_iter().map(port).collect(),
+        queues: (!queue_series.time_ns.is_empty()).then(|| report::QueuesData {
+            time_ns: queue_series.time_ns,
+            ports: queue_series.ports.into_iter().map(port).collect(),
         }),
-        buffers: (!made_buffers.time_ns.is_empty()).then(|| report::QueuesData {
-            time_ns: made_buffers.time_ns,
-            ports: made_buffers.ports.into_iter().map(port).collect(),
+        buffers: (!buffer_series.time_ns.is_empty()).then(|| report::QueuesData {
+            time_ns: buffer_series.time_ns,
+            ports: buffer_series.ports.into_iter().map(port).collect(),
         }),
         traces: traces(&run.rates, samples).into_iter().map(trace).collect(),
         links: run.summary.network.links.iter().map(link).collect(),
         failures: run.summary.network.failures.iter().map(failure).collect(),
-        collectives: made_collectives.into_iter().map(collective).collect(),
+        collectives: collective_steps.into_iter().map(collective).collect(),
         collective_count: collective_count as u64,
     }
 }

@@ -15,11 +15,11 @@ use results::{BackendKind as RanOn, RunResults, SizeBin};
 use scenario::{BuiltRun, Overrides, Run, toml_of};
 use units::Time;
 
+use crate::backend::record;
 use crate::describe::size_bins;
 use crate::error::Error;
-use crate::host::record;
-use crate::watch::{ProgressDisplay, SweepObserver};
-use crate::words::count;
+use crate::observer::{ProgressDisplay, SweepObserver};
+use crate::text::count;
 
 /// Hops of data packets that are logged at most: some 2 GiB.
 pub const MAX_HOPS: u64 = 40_000_000;
@@ -41,7 +41,7 @@ pub struct Replayed {
     pub paths: Vec<CriticalPath>,
 }
 
-/// Returns the reason why the simulator cannot repeat a run, if any: it ran on real packets, or under laws that Python has.
+/// Returns the reason why the simulator cannot repeat a run, if any: it ran on real packets, or with laws in Python.
 pub fn unrepeatable(results: &RunResults) -> Option<String> {
     let name = &results.summary.run;
     if results.manifest.backend == RanOn::Emulator {
@@ -58,7 +58,7 @@ fn not_built(results: &RunResults, error: scenario::Error) -> Error {
     Error::Scenario(match error {
         scenario::Error::Invalid(mut diagnostic) => {
             diagnostic.message = format!("`{name}` cannot be built again: {}", diagnostic.message);
-            (diagnostic.place, diagnostic.label) = (None, String::new());
+            (diagnostic.location, diagnostic.label) = (None, String::new());
             scenario::Error::Invalid(diagnostic)
         }
         unreadable @ scenario::Error::Unreadable(_) => unreadable,
@@ -72,8 +72,8 @@ fn not_built(results: &RunResults, error: scenario::Error) -> Error {
 fn run_of(results: &RunResults, directory: &Path) -> Result<Run, Error> {
     let manifest = &results.manifest;
     let name = &results.summary.run;
-    if let Some(why) = unrepeatable(results) {
-        return Err(Error::asked(why, ""));
+    if let Some(reason) = unrepeatable(results) {
+        return Err(Error::invalid_request(reason, ""));
     }
     let origin = directory.join(format!("{}.toml", manifest.scenario));
     let scenario = scenario::parse(&toml_of(&manifest.resolved), &origin.display().to_string(), &Overrides::default())
@@ -83,7 +83,7 @@ fn run_of(results: &RunResults, directory: &Path) -> Result<Run, Error> {
         (Some(run), 0) => Ok(run),
         (_, more) => {
             let what = format!("the settings of `{name}` are those of {}", count(more + 1, "run"));
-            Err(Error::asked(what, "expected one: give the command that made these results again"))
+            Err(Error::invalid_request(what, "expected one: give the command that made these results again"))
         }
     }
 }
@@ -113,7 +113,7 @@ impl<'a> Replay<'a> {
             let mut kept = results.manifest.inputs.iter().filter(kept).peekable();
             if kept.peek().is_some() && kept.all(|kept| kept.sha256 != hash) {
                 let what = format!("`{}` is not the file that `{name}` was made from", input.path.display());
-                return Err(Error::asked(what, "give the directory that has it with --inputs"));
+                return Err(Error::invalid_request(what, "give the directory that has it with --inputs"));
             }
         }
         Ok(Self { results, built })
@@ -159,11 +159,11 @@ impl<'a> Replay<'a> {
         let flows = rows.iter().map(|row| FlowId(row.flow)).collect();
         let first = simulate(&RecordConfig { flows, spans: Vec::new() }, 1)?;
         for row in &rows {
-            let again = first.outcome.flows.get(row.flow as usize);
-            if again.is_none_or(|again| {
-                (again.started, again.completed, again.stats) != (row.started, row.completed, row.stats)
+            let replayed = first.outcome.flows.get(row.flow as usize);
+            if replayed.is_none_or(|replayed| {
+                (replayed.started, replayed.completed, replayed.stats) != (row.started, row.completed, row.stats)
             }) {
-                return Err(self.differs(row, again));
+                return Err(self.differs(row, replayed));
             }
         }
         let logged = rows.iter().zip(&first.recording.flows).map(|(row, log)| Logged {
@@ -178,12 +178,12 @@ impl<'a> Replay<'a> {
     }
 
     /// Returns the error for a flow that differs from the stored one.
-    fn differs(&self, row: &FlowRow, again: Option<&FlowOutcome>) -> Error {
+    fn differs(&self, row: &FlowRow, replayed: Option<&FlowOutcome>) -> Error {
         let shown =
             |time: Time| if time.is_set() { format!("completes at {time}") } else { "does not complete".to_owned() };
         let manifest = &self.results.manifest;
         let by = if manifest.commit.is_empty() { &manifest.version } else { &manifest.commit };
-        let completes = again.map_or(Time::NEVER, |again| again.completed);
+        let completes = replayed.map_or(Time::NEVER, |replayed| replayed.completed);
         let difference = if completes == row.completed {
             "has other counters here than".to_owned()
         } else {
@@ -191,6 +191,9 @@ impl<'a> Replay<'a> {
         };
         let name = &self.results.summary.run;
         let what = format!("flow {} of `{name}` {difference} the results, which are of another build ({by})", row.flow);
-        Error::asked(what, "give the command that made these results again, with --force; --traits needs no replay")
+        Error::invalid_request(
+            what,
+            "give the command that made these results again, with --force; --traits needs no replay",
+        )
     }
 }

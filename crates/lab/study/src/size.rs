@@ -45,7 +45,7 @@ pub struct Sizing {
     /// Its values, in increasing order.
     pub ladder: Vec<String>,
     /// Number of values per doubling, at least 1.
-    pub to_a_doubling: usize,
+    pub steps_per_doubling: usize,
     /// Other keys to vary. Every combination is a setting.
     pub choices: Vec<Choice>,
 }
@@ -53,20 +53,20 @@ pub struct Sizing {
 /// Maximum number of combinations of choices.
 const MAX_SETTINGS: usize = 256;
 /// Maximum number of values of the key.
-const MAX_VALUES: usize = 400;
+const MAX_LADDER: usize = 400;
 
-/// Returns values from one end of a range to the other, `to_a_doubling` per doubling, both ends included.
+/// Returns values from one end of a range to the other, `steps_per_doubling` per doubling, both ends included.
 ///
 /// # Errors
 /// If the range begins with 0, or has over 400 values.
-pub fn ladder(ends: &NumberRange, to_a_doubling: u32) -> Result<Vec<String>, Error> {
+pub fn ladder(ends: &NumberRange, steps_per_doubling: u32) -> Result<Vec<String>, Error> {
     if ends.low() <= 0.0 {
-        return Err(Error::asked("a range to search begins above 0", "expected LOW..HIGH, as in 50KB..2MB"));
+        return Err(Error::invalid_request("a range to search begins above 0", "expected LOW..HIGH, as in 50KB..2MB"));
     }
-    let steps = (f64::from(to_a_doubling) * (ends.high() / ends.low()).log2()).ceil().max(1.0);
-    if steps >= MAX_VALUES as f64 {
-        return Err(Error::asked(
-            format!("a range of over {MAX_VALUES} values"),
+    let steps = (f64::from(steps_per_doubling) * (ends.high() / ends.low()).log2()).ceil().max(1.0);
+    if steps >= MAX_LADDER as f64 {
+        return Err(Error::invalid_request(
+            format!("a range of over {MAX_LADDER} values"),
             "choose a narrower one, or fewer values to a doubling with --steps-per-doubling",
         ));
     }
@@ -90,8 +90,8 @@ pub struct TrialResult {
     pub measured: Vec<ObjectiveMeasurement>,
     /// Names of the runs: one for each point of the scenario's own grid and each seed.
     pub runs: Vec<String>,
-    rung: usize,
-    place: usize,
+    value_index: usize,
+    setting_index: usize,
 }
 
 /// An objective in the run that is worst by it.
@@ -109,7 +109,7 @@ pub struct ObjectiveMeasurement {
     /// Set if it is a 99th percentile of so few flows that one of the slowest determines it.
     pub is_of_few: bool,
     /// Reason for a missing value; may be empty.
-    pub why: String,
+    pub reason: String,
     /// Name of the worst run.
     pub run: String,
 }
@@ -137,7 +137,7 @@ impl SizingResult {
     /// Returns the indices of the objectives that fail just below.
     pub fn binds(&self) -> Vec<usize> {
         let failing = |tried: &TrialResult| {
-            tried.measured.iter().enumerate().filter(|(_, it)| !it.holds).map(|(place, _)| place).collect()
+            tried.measured.iter().enumerate().filter(|(_, it)| !it.holds).map(|(index, _)| index).collect()
         };
         self.fails.as_ref().map(failing).unwrap_or_default()
     }
@@ -186,20 +186,20 @@ impl Sizing {
         let mut known = BTreeSet::new();
         for (option, key) in keys {
             if !known.insert(key) {
-                return Err(Error::asked(
+                return Err(Error::invalid_request(
                     format!("`{key}` is given twice"),
                     "give a key once: to --minimize, or with all of its values to one --vary",
                 ));
             }
             if key == SEED {
-                return Err(Error::asked(
+                return Err(Error::invalid_request(
                     format!("{option} `{key}`: seeds are no setting"),
                     "choose their number with --seeds",
                 ));
             }
             if grid.get(key).is_some() {
                 let what = format!("{option} `{key}`: the scenario's [grid] varies it by itself");
-                return Err(Error::asked(what, "leave it out of [grid] in a copy of the file"));
+                return Err(Error::invalid_request(what, "leave it out of [grid] in a copy of the file"));
             }
             if let Some(scheme) = scheme_of(key).filter(|scheme| !self.schemes.iter().any(|it| it == scheme)) {
                 let known: Vec<&str> = self.schemes.iter().map(String::as_str).collect();
@@ -210,13 +210,13 @@ impl Sizing {
                 ));
             }
         }
-        let twice =
+        let has_duplicates =
             |choice: &&Choice| (1..choice.values.len()).any(|at| choice.values[..at].contains(&choice.values[at]));
-        match self.choices.iter().find(twice) {
+        match self.choices.iter().find(has_duplicates) {
             None => Ok(()),
             Some(choice) => {
                 let what = format!("--vary `{}={}` has a value twice", choice.key, choice.values.join(","));
-                Err(Error::asked(what, "give each value once"))
+                Err(Error::invalid_request(what, "give each value once"))
             }
         }
     }
@@ -232,7 +232,7 @@ impl Sizing {
                 })
                 .collect();
             if all.len() > MAX_SETTINGS {
-                return Err(Error::asked(
+                return Err(Error::invalid_request(
                     format!("over {MAX_SETTINGS} settings to try"),
                     "give fewer values with --vary, or --no-vary to try the file's own settings alone",
                 ));
@@ -296,15 +296,19 @@ impl Sizing {
                 self.tried(&runs, scheme, row, &settings)
             };
             for search in &mut searches {
-                for &(_, (_, rung)) in wanted.iter().filter(|(of, row)| (*of, row.0) == (search.scheme, search.setting))
+                for &(_, (_, value_index)) in
+                    wanted.iter().filter(|(of, row)| (*of, row.0) == (search.scheme, search.setting))
                 {
-                    search.known.entry(rung).or_insert_with(|| tried(search.scheme, (search.setting, rung)).holds);
+                    search
+                        .known
+                        .entry(value_index)
+                        .or_insert_with(|| tried(search.scheme, (search.setting, value_index)).holds);
                 }
             }
             let mut next: BTreeSet<(usize, SettingIndex)> = BTreeSet::new();
             for search in &searches {
-                let probes = search.probes(top, self.to_a_doubling, best_of_others(&searches, search));
-                next.extend(probes.into_iter().map(|rung| (search.scheme, (search.setting, rung))));
+                let probes = search.probes(top, self.steps_per_doubling, best_of_others(&searches, search));
+                next.extend(probes.into_iter().map(|value_index| (search.scheme, (search.setting, value_index))));
             }
             // Last of all, whether the objectives that the least value meets are also met by the next value.
             if next.is_empty() && !is_last {
@@ -347,14 +351,14 @@ impl Sizing {
         let scenario = load(&overrides)?;
         // Rows vary fastest; the only other dimension of the scenario may be a grid.
         let mut names = Vec::new();
-        let (mut place, mut before) = (0, None);
+        let (mut index, mut before) = (0, None);
         for run in scenario.runs() {
             if let Some(before) = before.replace(run.point.clone())
                 && before != run.point
             {
-                place += 1;
+                index += 1;
             }
-            let row = rows[place % rows.len()];
+            let row = rows[index % rows.len()];
             if let Some(scheme) = self.schemes.iter().position(|name| *name == run.scheme)
                 && wanted.contains(&(scheme, row))
             {
@@ -373,8 +377,8 @@ impl Sizing {
             holds: measured.iter().all(|it| it.holds),
             measured,
             runs: runs.iter().map(|run| run.summary.run.clone()).collect(),
-            rung: row.1,
-            place: row.0,
+            value_index: row.1,
+            setting_index: row.0,
         }
     }
 
@@ -387,13 +391,15 @@ impl Sizing {
     ) -> SizingResult {
         let all: Vec<TrialResult> =
             wanted.iter().filter(|(of, _)| *of == scheme).map(|&(of, row)| tried(of, row)).collect();
-        let at = |setting: usize, rung: usize| all.iter().find(|it| it.place == setting && it.rung == rung).cloned();
+        let at = |setting: usize, value_index: usize| {
+            all.iter().find(|it| it.setting_index == setting && it.value_index == value_index).cloned()
+        };
         let settings = searches.iter().filter(|it| it.scheme == scheme).count();
         let best = best(searches, scheme).map(|(search, holds)| (search.setting, holds));
         let (least, fails, fails_above) = if let Some((setting, holds)) = best {
-            let above = all.iter().filter(|it| it.place == setting && it.rung > holds && !it.holds);
+            let above = all.iter().filter(|it| it.setting_index == setting && it.value_index > holds && !it.holds);
             let below = holds.checked_sub(1).and_then(|below| at(setting, below));
-            (at(setting, holds), below, above.min_by_key(|it| it.rung).map(|it| it.value.clone()))
+            (at(setting, holds), below, above.min_by_key(|it| it.value_index).map(|it| it.value.clone()))
         } else {
             let least = |it: &TrialResult| it.measured.iter().map(|it| it.rank).fold(f64::INFINITY, f64::min);
             (None, all.iter().max_by(|a, b| least(a).total_cmp(&least(b))).cloned(), None)
@@ -405,18 +411,20 @@ impl Sizing {
 impl SizingSearch {
     /// Returns the smallest value known to hold.
     fn holds(&self) -> Option<usize> {
-        self.known.iter().find(|(_, holds)| **holds).map(|(&rung, _)| rung)
+        self.known.iter().find(|(_, holds)| **holds).map(|(&value_index, _)| value_index)
     }
 
     /// Returns the values to run next, if the best of the other settings holds at `others`.
-    fn probes(&self, top: usize, to_a_doubling: usize, others: Option<usize>) -> Vec<usize> {
+    fn probes(&self, top: usize, steps_per_doubling: usize, others: Option<usize>) -> Vec<usize> {
         if self.known.is_empty() {
             return vec![top];
         }
-        let can_win = |rung: usize| others.is_none_or(|others| rung < others);
+        let can_win = |value_index: usize| others.is_none_or(|others| value_index < others);
         let Some(holds) = self.holds() else {
-            let halves = (0..=top).rev().step_by(to_a_doubling).chain([0]);
-            return halves.filter(|rung| can_win(*rung) && !self.known.contains_key(rung)).collect();
+            let halves = (0..=top).rev().step_by(steps_per_doubling).chain([0]);
+            return halves
+                .filter(|value_index| can_win(*value_index) && !self.known.contains_key(value_index))
+                .collect();
         };
         // No value below this one can be the answer.
         let least = self.known.range(..holds).next_back().map_or(0, |(&fails, _)| fails + 1);
@@ -438,8 +446,8 @@ fn best_of_others(searches: &[SizingSearch], search: &SizingSearch) -> Option<us
 
 impl ObjectiveMeasurement {
     /// Returns an objective without a value in a run: the worst possible result.
-    fn without_value(why: String, run: String) -> Self {
-        Self { holds: false, worst: None, margin: None, rank: f64::NEG_INFINITY, is_of_few: false, why, run }
+    fn without_value(reason: String, run: String) -> Self {
+        Self { holds: false, worst: None, margin: None, rank: f64::NEG_INFINITY, is_of_few: false, reason, run }
     }
 }
 
@@ -477,7 +485,7 @@ fn compared(comparison: &Comparison, run: &RunResults) -> ObjectiveMeasurement {
             let margin = is_bound.then(|| distance / b.amount.abs());
             let rank = margin.unwrap_or(distance);
             let is_of_few = is_of_few(left, &run.summary);
-            ObjectiveMeasurement { holds, worst: Some(a), margin, rank, is_of_few, why: String::new(), run: name }
+            ObjectiveMeasurement { holds, worst: Some(a), margin, rank, is_of_few, reason: String::new(), run: name }
         }
         Err(error) => ObjectiveMeasurement::without_value(error.to_string(), name),
     }
@@ -488,13 +496,13 @@ fn compared(comparison: &Comparison, run: &RunResults) -> ObjectiveMeasurement {
 ///
 /// # Errors
 /// If the scenario does not specify it in bytes.
-pub fn usual_range(scenario: &Scenario) -> Result<(String, String), Error> {
+pub fn default_range(scenario: &Scenario) -> Result<(String, String), Error> {
     let resolved = first_resolved(scenario);
     let key = if resolved.pointer("/switch/buffer").is_some() { "switch.buffer" } else { "port.buffer" };
     let written = resolved.pointer(&format!("/{}", key.replace('.', "/"))).cloned().unwrap_or_default();
     let text = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
     let bytes = scenario::argument::bytes(key, &text).map_err(|_| {
-        Error::asked(
+        Error::invalid_request(
             format!("`{key}` is {text}, so it is not known where to search"),
             format!("set the range with --minimize, as in --minimize {key}=50KB..2MB"),
         )
@@ -504,7 +512,7 @@ pub fn usual_range(scenario: &Scenario) -> Result<(String, String), Error> {
 }
 
 /// Returns the default choices: marking thresholds if ports mark, and drain rates of phantom queues.
-pub fn usual_choices(scenario: &Scenario, schemes: &[String]) -> Vec<Choice> {
+pub fn default_choices(scenario: &Scenario, schemes: &[String]) -> Vec<Choice> {
     let resolved = first_resolved(scenario);
     let of = |key: String, values: &[&str]| Choice { key, values: values.iter().map(|&it| it.to_owned()).collect() };
     let mut choices = Vec::new();
@@ -527,7 +535,7 @@ pub fn usual_choices(scenario: &Scenario, schemes: &[String]) -> Vec<Choice> {
 }
 
 /// Returns keys that set the property of `key` for some ports or one scheme only, and that therefore stay unchanged.
-pub fn kept_apart(scenario: &Scenario, key: &str, schemes: &[String]) -> Vec<String> {
+pub fn separately_set_keys(scenario: &Scenario, key: &str, schemes: &[String]) -> Vec<String> {
     let Some((table, name)) = key.split_once('.').filter(|(_, name)| !name.contains('.')) else { return Vec::new() };
     let resolved = first_resolved(scenario);
     let mut kept = Vec::new();
@@ -563,7 +571,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Error> {
     let found = found.or_else(|| config.variants.iter().next().map(|_| "variants"));
     match found {
         None => Ok(()),
-        Some(key) => Err(Error::asked(
+        Some(key) => Err(Error::invalid_request(
             format!("scenario `{}` has [{key}], and a search makes points of its own", config.name.as_str()),
             "leave them out in a copy of the file; a [grid] may stay",
         )),

@@ -17,18 +17,18 @@ use results::tables::FlowTable;
 use results::{CodeVersions, RunInfo, RunResults, SizeBin, SweepColumns};
 use scenario::{BuiltRun, Run, Scenario};
 
+use crate::backend::{Backend, RunSpec, StudySize};
 use crate::clock::Stopwatch;
 use crate::columns::columns;
 use crate::describe::{figure, info, known_schemes, named, possible_tables, size_bins, summaries, tables};
 use crate::error::Error;
-use crate::host::{Backend, RunSpec, StudySize};
-use crate::notes::{AttemptRecorder, StudyRun};
+use crate::observer::{ProgressDisplay, SweepObserver};
 use crate::page::{self, Page};
 use crate::program::program;
+use crate::recorder::{AttemptRecorder, StudyRun};
 use crate::tails;
-use crate::watch::{ProgressDisplay, SweepObserver};
-use crate::words::{count, first_of};
-use crate::workers::{each, inner, lock, threads};
+use crate::text::{count, first_of};
+use crate::workers::{inner, lock, run_parallel, threads};
 
 /// The runs of a scenario, and the directory of their results.
 pub struct Study<'a> {
@@ -100,11 +100,11 @@ impl std::str::FromStr for Shard {
 
     /// Reads `3/8`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let said = || format!("`{text}` is no shard: expected I/N with I from 1 to N, as in 3/8");
-        let (number, of) = text.split_once('/').ok_or_else(said)?;
-        let read = |text: &str| text.trim().parse::<usize>().map_err(|_| said());
+        let invalid = || format!("`{text}` is no shard: expected I/N with I from 1 to N, as in 3/8");
+        let (number, of) = text.split_once('/').ok_or_else(invalid)?;
+        let read = |text: &str| text.trim().parse::<usize>().map_err(|_| invalid());
         let shard = Self { number: read(number)?, of: read(of)? };
-        if (1..=shard.of).contains(&shard.number) { Ok(shard) } else { Err(said()) }
+        if (1..=shard.of).contains(&shard.number) { Ok(shard) } else { Err(invalid()) }
     }
 }
 
@@ -169,7 +169,7 @@ impl WrittenRun {
     /// Creates the entry of one of `of` runs. If there are several, its flows are on disk by now: they are most of its
     /// memory, and the report needs only the rest.
     fn new(mut results: RunResults, bins: &[SizeBin], of: usize) -> Self {
-        let shown = page::one(&results, bins, of);
+        let shown = page::run_data(&results, bins, of);
         if of > 1 {
             results.flows = FlowTable::default();
         }
@@ -202,7 +202,7 @@ impl Study<'_> {
         self.watch.listen();
         let writer = self.take(&planned)?;
         let finished = self.run_in(&planned, &writer);
-        self.say(self.notes.end());
+        self.report_failure(self.notes.end());
         finished
     }
 
@@ -210,11 +210,11 @@ impl Study<'_> {
     fn run_in(&self, planned: &PlannedWork, writer: &ResultsWriter) -> Result<Finished, Error> {
         let earlier = self.earlier(planned, writer)?;
         let record = program().record;
-        let of_others = earlier.iter().flatten().filter(|it| it.results.manifest.record != record).count();
-        if of_others > 0 {
+        let by_other_version = earlier.iter().flatten().filter(|it| it.results.manifest.record != record).count();
+        if by_other_version > 0 {
             self.watch.tell(&format!(
                 "{} recorded by another version of the code for tables and summaries; --force does them again",
-                count(of_others, "kept run")
+                count(by_other_version, "kept run")
             ));
         }
         let done = self.execute(planned, writer, earlier)?;
@@ -267,10 +267,10 @@ impl Study<'_> {
             };
             Ok::<_, Error>((known, names))
         };
-        let workers = if self.backend.one_at_a_time() { 1 } else { threads(self.threads) };
+        let workers = if self.backend.needs_exclusive_use() { 1 } else { threads(self.threads) };
         let mut infos = Vec::with_capacity(runs.len());
         let mut names = MetricNames::default();
-        for found in each(workers, runs.len(), known) {
+        for found in run_parallel(workers, runs.len(), known) {
             let (known, of_run) = found?;
             infos.push(known);
             names.add(of_run);
@@ -298,15 +298,15 @@ impl Study<'_> {
         let mut known = BTreeSet::new();
         let has = |name: &&String| runs.iter().any(|(run, _)| run.id == **name);
         if let Some(name) = self.only.iter().find(|name| !has(name)) {
-            return Err(Error::asked(format!("the scenario has no run `{name}`"), ""));
+            return Err(Error::invalid_request(format!("the scenario has no run `{name}`"), ""));
         }
         match runs.iter().find(|(run, _)| !known.insert(&run.id)) {
             None => Ok(self.sharded(runs)?.into_iter().unzip()),
-            Some((twice, _)) => Err(Error::asked(
+            Some((duplicate, _)) => Err(Error::invalid_request(
                 format!(
                     "scenario `{}`: two runs are called `{}`; expected each value of a key of [grid] once",
                     self.scenario.config.name.as_str(),
-                    twice.id
+                    duplicate.id
                 ),
                 "",
             )),
@@ -318,14 +318,14 @@ impl Study<'_> {
         let Some(shard) = self.shard else { return Ok(runs) };
         if shard.number() > runs.len() {
             let what = format!("shard {shard} has none of {}", count(runs.len(), "run"));
-            return Err(Error::asked(what, "choose fewer shards than there are runs"));
+            return Err(Error::invalid_request(what, "choose fewer shards than there are runs"));
         }
-        let mine = |(index, run): (usize, T)| (index % shard.of() == shard.number() - 1).then_some(run);
-        Ok(runs.into_iter().enumerate().filter_map(mine).collect())
+        let in_shard = |(index, run): (usize, T)| (index % shard.of() == shard.number() - 1).then_some(run);
+        Ok(runs.into_iter().enumerate().filter_map(in_shard).collect())
     }
 
     fn info(&self, run: &Run, columns: &SweepColumns, built: &BuiltRun) -> RunInfo {
-        info(self.scenario, &self.backend.asked(), columns, run, built)
+        info(self.scenario, &self.backend.options(), columns, run, built)
     }
 
     /// Makes the checks that [`Study::run`] makes before its first run. Writes nothing.
@@ -341,11 +341,11 @@ impl Study<'_> {
         let command = self.command();
         let keys = planned.runs.iter().zip(&planned.infos).map(|(run, known)| (run.id.clone(), known.key.clone()));
         let taken = ResultsWriter::take(&self.out, SweepPlan::new(&self.scenario.config.name, command, keys), command)?;
-        let fates = taken.fates(|number, found| self.difference(&planned.infos[number], found));
-        if self.others == Others::Keep && !(fates.left_out.is_empty() && fates.other.is_empty()) {
-            return Err(self.refused(&fates));
+        let plan = taken.replace_plan(|number, found| self.difference(&planned.infos[number], found));
+        if self.others == Others::Keep && !(plan.left_out.is_empty() && plan.other.is_empty()) {
+            return Err(self.refused(&plan));
         }
-        Ok((taken, fates))
+        Ok((taken, plan))
     }
 
     fn command(&self) -> &str {
@@ -379,7 +379,7 @@ impl Study<'_> {
 
     /// Returns the error that names the finished runs that would be lost.
     fn refused(&self, ReplacePlan { left_out, other, .. }: &ReplacePlan) -> Error {
-        let which = match (left_out.is_empty(), other.is_empty()) {
+        let description = match (left_out.is_empty(), other.is_empty()) {
             (_, true) => "that this command leaves out",
             (true, false) => "of other settings than this command's",
             (false, false) => "that this command leaves out or has with other settings",
@@ -389,7 +389,7 @@ impl Study<'_> {
         let help = if self.runs_missing { ", or replace them with --force" } else { "" };
         Error::WouldLose {
             what: format!(
-                "`{}` has finished runs {which}, and replacing the results would lose them: {}",
+                "`{}` has finished runs {description}, and replacing the results would lose them: {}",
                 self.out.display(),
                 first_of(&names, ", ")
             ),
@@ -415,22 +415,22 @@ impl Study<'_> {
             self.watch.tell(&format!("{differing}: it is written again"));
         }
         for left in writer.leftovers() {
-            self.watch.tell(&files::left_by_a_stopped_command(&left));
+            self.watch.tell(&files::leftover_message(&left));
         }
         // Found out now, not after all runs.
         writer.report_may_go()?;
         if !planned.is_alone() {
             let noted: Vec<StudyRun<'_>> =
                 planned.runs.iter().zip(&planned.infos).map(|(run, known)| note_of(run, known)).collect();
-            self.say(self.notes.planned(&self.out, &noted));
+            self.report_failure(self.notes.planned(&self.out, &noted));
         }
         Ok(writer)
     }
 
     /// Reports a recording failure to the user.
-    fn say(&self, noted: Result<(), String>) {
-        if let Err(trouble) = noted {
-            self.watch.tell(&trouble);
+    fn report_failure(&self, noted: Result<(), String>) {
+        if let Err(message) = noted {
+            self.watch.tell(&message);
         }
     }
 
@@ -442,10 +442,10 @@ impl Study<'_> {
             if self.watch.interrupted() {
                 let unread = (number..planned.runs.len())
                     .filter(|&run| !self.force && writer.seems_finished(run, reuse, self.from))
-                    .inspect(|&run| self.say(self.notes.kept(&planned.runs[run].id)))
+                    .inspect(|&run| self.report_failure(self.notes.reused(&planned.runs[run].id)))
                     .count();
                 let finished = earlier.iter().flatten().count() + unread;
-                return Err(self.cut_short(writer, Error::Interrupted, 0, finished, planned.runs.len()));
+                return Err(self.stopped(writer, Error::Interrupted, 0, finished, planned.runs.len()));
             }
             let found = if self.force {
                 Earlier::Nothing
@@ -454,7 +454,7 @@ impl Study<'_> {
             };
             earlier.push(match found {
                 Earlier::Kept(kept) => {
-                    self.say(self.notes.kept(&run.id));
+                    self.report_failure(self.notes.reused(&run.id));
                     Some(planned.written(*kept))
                 }
                 Earlier::Nothing => {
@@ -488,44 +488,44 @@ impl Study<'_> {
         let kept = earlier.iter().flatten().count();
         let names: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
         let board = self.watch.board(&names, kept);
-        let todo: Vec<usize> = (0..runs.len()).filter(|&run| earlier[run].is_none()).collect();
-        if !self.runs_missing && !todo.is_empty() {
+        let missing: Vec<usize> = (0..runs.len()).filter(|&run| earlier[run].is_none()).collect();
+        if !self.runs_missing && !missing.is_empty() {
             if kept == 0 && !writer.has_results() {
-                self.notes.forget(&self.out);
+                self.notes.clear(&self.out);
             }
-            return Err(Error::Missing { runs: todo.into_iter().map(|run| runs[run].id.clone()).collect() });
+            return Err(Error::Missing { runs: missing.into_iter().map(|run| runs[run].id.clone()).collect() });
         }
         let threads = threads(self.threads);
         // Enough runs: one thread each. Few: all threads for one after the other.
-        let together = todo.len() >= threads && !self.backend.one_at_a_time();
-        let (workers, inside) = if together { (threads.min(todo.len()), 1) } else { (1, threads) };
+        let is_parallel = missing.len() >= threads && !self.backend.needs_exclusive_use();
+        let (workers, inside) = if is_parallel { (threads.min(missing.len()), 1) } else { (1, threads) };
 
         let done: Mutex<Vec<Option<WrittenRun>>> = Mutex::new(earlier);
         // The error that ends the study, and runs that failed by themselves.
         let fatal: Mutex<Option<Error>> = Mutex::new(None);
         let failed: Mutex<Vec<(String, String)>> = Mutex::default();
-        each(workers, todo.len(), |place| {
+        run_parallel(workers, missing.len(), |position| {
             // No lock is held during a run.
             if lock(&fatal).is_some() {
                 return;
             }
-            let index = todo[place];
+            let index = missing[position];
             let name = &runs[index].id;
-            self.say(self.notes.begun(name));
+            self.report_failure(self.notes.started(name));
             let clock = Stopwatch::start();
             let result = self.one(planned, index, inside, workers, &*board);
             match result.and_then(|result| Ok(writer.keep(&result).map(|()| planned.written(result))?)) {
                 Ok(result) => {
                     lock(&done)[index] = Some(result);
-                    self.say(self.notes.ended(name, clock.elapsed(), None));
+                    self.report_failure(self.notes.ended(name, clock.elapsed(), None));
                 }
                 Err(Error::Failed { runs: why }) => {
                     let why: Vec<String> = why.into_iter().map(|(_, why)| why).collect();
-                    self.say(self.notes.ended(name, clock.elapsed(), Some(&why.join("; "))));
+                    self.report_failure(self.notes.ended(name, clock.elapsed(), Some(&why.join("; "))));
                     lock(&failed).push((name.clone(), why.join("; ")));
                 }
                 Err(error) => {
-                    self.say(self.notes.cut(name));
+                    self.report_failure(self.notes.interrupted(name));
                     lock(&fatal).get_or_insert(error);
                 }
             }
@@ -546,19 +546,19 @@ impl Study<'_> {
             None => Ok(done.into_iter().flatten().collect()),
             Some(cause) => {
                 let finished = done.iter().flatten().count();
-                Err(self.cut_short(writer, cause, failures, finished, runs.len()))
+                Err(self.stopped(writer, cause, failures, finished, runs.len()))
             }
         }
     }
 
     /// Returns the error of a study that ends before all of its runs. Without any result, its records are deleted.
-    fn cut_short(&self, writer: &ResultsWriter, cause: Error, failures: usize, finished: usize, of: usize) -> Error {
+    fn stopped(&self, writer: &ResultsWriter, cause: Error, failures: usize, finished: usize, of: usize) -> Error {
         // In a directory that was moved the same command finds none of them.
         if writer.lock().is_none_or(|lock| lock.check().is_err()) {
             return cause;
         }
         if finished == 0 && failures == 0 && !writer.has_results() {
-            self.notes.forget(&self.out);
+            self.notes.clear(&self.out);
         }
         Error::Stopped { cause: cause.into(), finished, of }
     }
@@ -582,8 +582,9 @@ impl Study<'_> {
             Ok(Err(Error::Broken(broken))) => Err(failed(broken.to_string())),
             Ok(result) => result,
             Err(panic) => {
-                let said = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-                Err(failed(format!("a bug in Narrows or in a law: {}", said.unwrap_or("a panic"))))
+                let message =
+                    panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+                Err(failed(format!("a bug in Narrows or in a law: {}", message.unwrap_or("a panic"))))
             }
         }
     }
@@ -614,7 +615,7 @@ impl Study<'_> {
             Ok(Cow::Owned(writer.with_flows(run)?))
         };
         let tails = tails::read(&runs, self.threads, with_flows).map_err(|error| match error {
-            Error::Interrupted => self.cut_short(writer, error, 0, runs.len(), runs.len()),
+            Error::Interrupted => self.stopped(writer, error, 0, runs.len(), runs.len()),
             error => error,
         })?;
         let figure = figure(self.scenario).unwrap_or_default();
@@ -635,7 +636,7 @@ impl Study<'_> {
         };
         let html = page::render(&page, shown);
         writer.finish(&program(), &runs, &summaries(&runs), html).map_err(|error| match &error {
-            results::Error::Io { path, .. } if path.ends_with(REPORT) => Error::asked(
+            results::Error::Io { path, .. } if path.ends_with(REPORT) => Error::invalid_request(
                 error.to_string(),
                 format!(
                     "all else is in place; `narrows report {}` writes the page when there is room",
@@ -645,7 +646,7 @@ impl Study<'_> {
             _ => error.into(),
         })?;
         if planned.is_alone() {
-            self.notes.forget(&self.out);
+            self.notes.clear(&self.out);
         }
         Ok(Finished { runs, judgements, tables, out: self.out.clone() })
     }

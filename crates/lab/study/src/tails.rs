@@ -15,7 +15,7 @@ use results::explain::{ExplainedScheme, FlowAttribute, SHARE, SlowFlowEntry, Slo
 use results::pooled::{ConfidenceInterval, Pooled, pooled};
 use units::Span;
 
-use crate::workers::{each, threads};
+use crate::workers::{run_parallel, threads};
 
 /// Maximum number of schemes at points of the grid that the page includes: about a megabyte of the page, and minutes of
 /// work if each has 100,000 flows. A point is included completely, and the first one always.
@@ -39,18 +39,20 @@ pub struct TailReport {
 
 /// Returns the attributes of the slowest flows, for [`report::Trait::counted`].
 pub(crate) fn counted() -> Vec<Counted> {
-    let kind = |what: FlowAttribute| match what.kind() {
+    let kind = |attribute: FlowAttribute| match attribute.kind() {
         ValueKind::Number => "number",
         ValueKind::Bytes => "bytes",
         ValueKind::Share => "share",
     };
-    FlowAttribute::ALL.map(|what| Counted { label: what.label().to_owned(), kind: kind(what).to_owned() }).to_vec()
+    FlowAttribute::ALL
+        .map(|attribute| Counted { label: attribute.label().to_owned(), kind: kind(attribute).to_owned() })
+        .to_vec()
 }
 
 /// Returns the tails of runs with flows in memory.
 pub fn tails(runs: &[RunResults]) -> TailReport {
-    let there = |run| Ok::<_, std::convert::Infallible>(Cow::Borrowed(run));
-    match read(runs, None, there) {
+    let borrowed = |run| Ok::<_, std::convert::Infallible>(Cow::Borrowed(run));
+    match read(runs, None, borrowed) {
         Ok(tails) => tails,
         Err(never) => match never {},
     }
@@ -66,46 +68,46 @@ pub(crate) fn read<'a, E: Send>(
     with_flows: impl Fn(&'a RunResults) -> Result<Cow<'a, RunResults>, E> + Sync,
 ) -> Result<TailReport, E> {
     let all = points(runs);
-    let told = within(&all.iter().map(|places| schemes(runs, places)).collect::<Vec<_>>());
+    let included = leading_points(&all.iter().map(|indices| schemes(runs, indices)).collect::<Vec<_>>());
     let of_point = |point: usize| {
-        let places = &all[point];
-        let there = places.iter().map(|&place| with_flows(&runs[place])).collect::<Result<Vec<_>, E>>()?;
-        let there = || there.iter().map(AsRef::as_ref);
-        let place_of: BTreeMap<&str, usize> =
-            places.iter().map(|&place| (runs[place].manifest.run.as_str(), place)).collect();
-        let place = |run: &str| place_of.get(run).copied().unwrap_or_default();
+        let indices = &all[point];
+        let point_runs = indices.iter().map(|&index| with_flows(&runs[index])).collect::<Result<Vec<_>, E>>()?;
+        let point_runs = || point_runs.iter().map(AsRef::as_ref);
+        let index_of: BTreeMap<&str, usize> =
+            indices.iter().map(|&index| (runs[index].manifest.run.as_str(), index)).collect();
+        let index = |run: &str| index_of.get(run).copied().unwrap_or_default();
         let mut rows = Vec::new();
-        for part in pooled(there()) {
-            rows.extend(part.rows.iter().map(|row| of_row(row, &part.first, place(&row.run))));
+        for part in pooled(point_runs()) {
+            rows.extend(part.rows.iter().map(|row| of_row(row, &part.first, index(&row.run))));
         }
-        let slowest = |told: &ExplainedScheme| report::Slowest {
-            run: told.runs.first().map_or(0, |run| place(run)),
-            seeds: told.runs.len() as u64,
-            classes: told.classes.iter().map(of_class).collect(),
+        let slowest = |scheme: &ExplainedScheme| report::Slowest {
+            run: scheme.runs.first().map_or(0, |run| index(run)),
+            seeds: scheme.runs.len() as u64,
+            classes: scheme.classes.iter().map(of_class).collect(),
         };
-        Ok((rows, by_scheme(there(), SHARE).iter().map(slowest).collect::<Vec<_>>()))
+        Ok((rows, by_scheme(point_runs(), SHARE).iter().map(slowest).collect::<Vec<_>>()))
     };
-    let mut tails = TailReport { left_out: (all.len() - told) as u64, ..TailReport::default() };
-    let flows = |places: &Vec<usize>| places.iter().map(|&place| runs[place].summary.flows.all.count).sum();
-    let largest = all[..told].iter().map(flows).max().unwrap_or_default();
-    for made in each(at_once(largest, threads(on)), told, of_point) {
-        let (rows, slowest) = made?;
+    let mut tails = TailReport { left_out: (all.len() - included) as u64, ..TailReport::default() };
+    let flows = |indices: &Vec<usize>| indices.iter().map(|&index| runs[index].summary.flows.all.count).sum();
+    let largest = all[..included].iter().map(flows).max().unwrap_or_default();
+    for result in run_parallel(concurrent_points(largest, threads(on)), included, of_point) {
+        let (rows, slowest) = result?;
         tails.pooled.extend(rows);
         tails.slowest.extend(slowest);
     }
     Ok(tails)
 }
 
-/// Returns the number of schemes of the runs at these places.
-fn schemes(runs: &[RunResults], places: &[usize]) -> usize {
-    let mut labels: Vec<&str> = places.iter().map(|&place| runs[place].manifest.label.as_str()).collect();
+/// Returns the number of schemes of the runs at these indices.
+fn schemes(runs: &[RunResults], indices: &[usize]) -> usize {
+    let mut labels: Vec<&str> = indices.iter().map(|&index| runs[index].manifest.label.as_str()).collect();
     labels.sort_unstable();
     labels.dedup();
     labels.len()
 }
 
-/// Returns the number of leading points to include, from the number of schemes of each point.
-fn within(schemes: &[usize]) -> usize {
+/// Returns how many leading points the page includes, from the number of schemes of each point.
+fn leading_points(schemes: &[usize]) -> usize {
     let mut sum = 0;
     let fit = schemes.iter().take_while(|&&schemes| {
         sum += schemes;
@@ -115,7 +117,7 @@ fn within(schemes: &[usize]) -> usize {
 }
 
 /// Returns the number of threads, at most `threads`, that process points with this many flows.
-fn at_once(flows: u64, threads: usize) -> usize {
+fn concurrent_points(flows: u64, threads: usize) -> usize {
     usize::try_from(FLOWS / flows.max(1)).map_or(threads, |fit| fit.clamp(1, threads.max(1)))
 }
 
@@ -136,9 +138,10 @@ fn of_row(row: &Pooled, first: &str, run: usize) -> report::Pooled {
 }
 
 fn of_class(of: &SlowestFlows) -> SlowestOfClass {
-    let place = |what: FlowAttribute| FlowAttribute::ALL.iter().position(|known| *known == what).unwrap_or_default();
+    let index =
+        |attribute: FlowAttribute| FlowAttribute::ALL.iter().position(|known| *known == attribute).unwrap_or_default();
     let one = |it: &results::explain::Trait| report::Trait {
-        counted: place(it.what),
+        counted: index(it.attribute),
         slowest: it.slowest,
         typical: it.typical,
         stands_out: it.stands_out(),
@@ -178,17 +181,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_points_are_told_whole() {
-        assert_eq!(within(&[5; 1_000]), 40);
-        assert_eq!(within(&[3, 2]), 2);
+    fn leading_points_are_included_completely() {
+        assert_eq!(leading_points(&[5; 1_000]), 40);
+        assert_eq!(leading_points(&[3, 2]), 2);
         // At least one.
-        assert_eq!(within(&[MAX + 1, 1]), 1);
-        assert_eq!(within(&[MAX - 1, 2, 1]), 1);
-        assert_eq!(within(&[]), 0);
+        assert_eq!(leading_points(&[MAX + 1, 1]), 1);
+        assert_eq!(leading_points(&[MAX - 1, 2, 1]), 1);
+        assert_eq!(leading_points(&[]), 0);
     }
 
     #[test]
-    fn large_points_are_told_one_by_one() {
-        assert_eq!([0, 1_000, FLOWS / 3, FLOWS, u64::MAX].map(|flows| at_once(flows, 8)), [8, 8, 3, 1, 1]);
+    fn large_points_are_processed_sequentially() {
+        assert_eq!([0, 1_000, FLOWS / 3, FLOWS, u64::MAX].map(|flows| concurrent_points(flows, 8)), [8, 8, 3, 1, 1]);
     }
 }

@@ -26,10 +26,10 @@ impl SweepOptions {
         mut overrides: Overrides,
         load: impl Fn(&Overrides) -> Result<Scenario, E>,
     ) -> Result<Scenario, E> {
-        for (place, (key, values)) in self.over.iter().enumerate() {
-            if self.over[..place].iter().any(|(other, _)| written(other) == written(key)) {
+        for (index, (key, values)) in self.over.iter().enumerate() {
+            if self.over[..index].iter().any(|(other, _)| written(other) == written(key)) {
                 let help = "give all of its values at once, with commas between them";
-                return Err(Error::asked(format!("`{key}` is varied twice"), help).into());
+                return Err(Error::invalid_request(format!("`{key}` is varied twice"), help).into());
             }
             over(&mut overrides, key, values)?;
         }
@@ -37,14 +37,14 @@ impl SweepOptions {
         let Some(count) = self.seeds else { return Ok(scenario) };
         if has_seeds(&scenario) {
             let what = format!("`{name}` varies `seed` by itself, so a number of seeds is not for it");
-            return Err(Error::asked(what, "leave out one of them").into());
+            return Err(Error::invalid_request(what, "leave out one of them").into());
         }
         seeds(&mut overrides, &scenario, count)?;
         load(&overrides)
     }
 }
 
-/// Makes a key of the scenario take several values in turn, instead of those that `[grid]` has for it. The values are
+/// Varies a key of the scenario over several values, instead of those of `[grid]`. The values are
 /// separated by commas, or are a TOML array.
 ///
 /// # Errors
@@ -56,7 +56,7 @@ pub fn over(overrides: &mut Overrides, key: &str, values: &str) -> Result<(), Er
     } else {
         let values: Vec<&str> = values.split(',').map(str::trim).collect();
         if values.iter().any(|value| value.is_empty()) {
-            return Err(Error::asked(
+            return Err(Error::invalid_request(
                 format!("`{key}={}` has an empty value", values.join(",")),
                 "expected values with commas between them, as in traffic.0.load=20%,40%,80%",
             ));
@@ -96,7 +96,7 @@ pub fn seeds(overrides: &mut Overrides, scenario: &Scenario, count: u64) -> Resu
     let first = scenario.config.seed;
     let last = first.checked_add(count - 1).filter(|last| i64::try_from(*last).is_ok());
     let last = last.ok_or_else(|| {
-        Error::asked(format!("there are no {count} seeds from {first} on"), "choose a smaller --seed")
+        Error::invalid_request(format!("there are no {count} seeds from {first} on"), "choose a smaller --seed")
     })?;
     let all: Vec<String> = (first..=last).map(|seed| seed.to_string()).collect();
     let all = format!("[{}]", all.join(", "));
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_as_people_write_them() {
+    fn quantities_are_parsed_in_common_notations() {
         let of = |values: &str| {
             let mut overrides = Overrides::default();
             over(&mut overrides, "traffic.0.load", values).unwrap_or_else(|error| panic!("{error}"));

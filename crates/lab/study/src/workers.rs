@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Returns the results of `work` for each of `count` numbers, in order, from `workers` threads.
-pub(crate) fn each<T: Send>(workers: usize, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub(crate) fn run_parallel<T: Send>(workers: usize, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
-    let some = || {
+    let worker = || {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= count {
@@ -19,9 +19,9 @@ pub(crate) fn each<T: Send>(workers: usize, count: usize, work: impl Fn(usize) -
     };
     std::thread::scope(|scope| {
         for _ in 1..workers.min(count) {
-            scope.spawn(some);
+            scope.spawn(worker);
         }
-        some();
+        worker();
     });
     inner(done).into_iter().flatten().collect()
 }
@@ -35,6 +35,6 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Returns the number of threads: one per core, unless specified.
-pub(crate) fn threads(asked: Option<u16>) -> usize {
-    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from)
+pub(crate) fn threads(requested: Option<u16>) -> usize {
+    requested.map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from)
 }

@@ -13,7 +13,9 @@ use results::RunResults;
 use results::attribution::{Attribution, DelayCause, LostAt, Root};
 use results::tables::FlowRow;
 use scenario::{Overrides, parse};
-use study::{Error, NoNotes, Others, ProgressDisplay, Replay, Silent, Simulator, Study, SweepObserver, unrepeatable};
+use study::{
+    Error, NullRecorder, Others, ProgressDisplay, Replay, Silent, Simulator, Study, SweepObserver, unrepeatable,
+};
 use units::mix64;
 
 /// The draws' seed.
@@ -89,7 +91,7 @@ impl Planted {
                 let head = head(seed, draw.one_of(&LAWS));
                 let text = |loss: f64| {
                     format!(
-                        "{head}port = {{ buffer = \"4MB\", other = {{ loss = {loss:.9} }} }}\n\
+                        "{head}port = {{ buffer = \"4MB\", other = {{ loss_probability = {loss:.9} }} }}\n\
                          topology = {{ kind = \"dumbbell\", left = 1, right = 1, rate = \"{rate}Gbps\", delay = \"{delay}us\" }}\n\
                          traffic = [{{ kind = \"long\", flows = [[0, 1]], size = \"{size}B\" }}]\n"
                     )
@@ -202,7 +204,7 @@ fn run(scratch: &Scratch, text: &str) -> RunResults {
         scenario: &scenario,
         backend: &Simulator { checked: false },
         watch: &Silent,
-        notes: &NoNotes,
+        notes: &NullRecorder,
         schemes: &[],
         shard: None,
         only: &[],
@@ -283,7 +285,7 @@ fn named_first(all: &[Planted], scratch: &Scratch) -> usize {
 }
 
 #[test]
-fn planted_causes_are_named_first() {
+fn planted_causes_rank_first() {
     let scratch = Scratch::new("known-causes");
     let right = named_first(&[Planted::Loss, Planted::Starved, Planted::FailedLink, Planted::BusyHost], &scratch);
     assert!(right >= 36, "{right} of 40");
@@ -314,7 +316,7 @@ impl SweepObserver for Impatient {
 /// Results of another build are detected, an interruption ends a replay, and measurements that cannot be repeated are
 /// not replayed.
 #[test]
-fn a_replay_proves_itself() {
+fn replay_verifies_stored_results() {
     let scratch = Scratch::new("replay");
     let PlantedCause { texts: [text, _], flow } = Planted::BusyHost.draw(0);
     let mut ran = run(&scratch, &text);
@@ -326,8 +328,10 @@ fn a_replay_proves_itself() {
     assert!(matches!(replayed(&ran, &Impatient), Err(Error::Interrupted)));
     let place = ran.flows.rows.iter().position(|row| row.flow == flow).unwrap();
     ran.flows.rows[place].stats.retransmits += 1;
-    let Err(Error::Asked { what, help }) = replayed(&ran, &Silent) else { panic!("other counters are found out") };
+    let Err(Error::InvalidRequest { what, help }) = replayed(&ran, &Silent) else {
+        panic!("other counters are found out")
+    };
     assert!(what.contains(&format!("flow {flow} of `s`")) && help.contains("--force"), "{what}; {help}");
     ran.manifest.backend = results::BackendKind::Emulator;
-    assert!(unrepeatable(&ran).is_some() && matches!(replayed(&ran, &Silent), Err(Error::Asked { .. })));
+    assert!(unrepeatable(&ran).is_some() && matches!(replayed(&ran, &Silent), Err(Error::InvalidRequest { .. })));
 }

@@ -6,8 +6,10 @@ use results::RunResults;
 use results::claims::check_of_a_run;
 use scenario::argument::range;
 use scenario::{Overrides, Scenario, parse};
-use study::size::{Choice, Objective, SearchResults, Sizing, check, kept_apart, ladder, usual_choices, usual_range};
-use study::{Error, NoNotes, Others, Silent, Simulator, Study};
+use study::size::{
+    Choice, Objective, SearchResults, Sizing, check, default_choices, default_range, ladder, separately_set_keys,
+};
+use study::{Error, NullRecorder, Others, Silent, Simulator, Study};
 
 use common::Scratch;
 
@@ -36,7 +38,7 @@ fn runs(scratch: &Scratch, place: &str, scenario: &Scenario, only: &[String]) ->
         scenario,
         backend: &Simulator { checked: true },
         watch: &Silent,
-        notes: &NoNotes,
+        notes: &NullRecorder,
         schemes: &[],
         shard: None,
         only,
@@ -70,7 +72,7 @@ fn sizing(range_of: &str, slo: &str, choices: Vec<Choice>) -> Sizing {
         objectives: vec![objective(slo)],
         key: "port.buffer".into(),
         ladder: ladder(&ends, 8).unwrap_or_else(|error| panic!("{error}")),
-        to_a_doubling: 8,
+        steps_per_doubling: 8,
         choices,
     }
 }
@@ -81,7 +83,7 @@ fn bytes(value: &str) -> u64 {
 }
 
 #[test]
-fn the_least_buffer_without_drops_is_the_queue_that_was_there() {
+fn minimum_buffer_without_drops_equals_the_max_queue() {
     // The longest queue where there is room for all.
     let scratch = Scratch::new("size-queue");
     let scenario =
@@ -104,7 +106,7 @@ fn the_least_buffer_without_drops_is_the_queue_that_was_there() {
 }
 
 #[test]
-fn it_is_what_trying_every_value_gives() {
+fn search_agrees_with_exhaustive_search() {
     let choice = Choice {
         key: "schemes.fixed.params.fixed.window".into(),
         values: vec!["12KB".into(), "6KB".into(), "3KB".into()],
@@ -130,7 +132,7 @@ fn it_is_what_trying_every_value_gives() {
 }
 
 #[test]
-fn what_cannot_hold_says_how_far_it_is_off() {
+fn unmet_objectives_report_their_distance() {
     let (found, _) = found("size-never", INCAST, &sizing("4KB..64KB", "p99(slowdown) <= 1.01", Vec::new()));
     let sized = &found.sized[0];
     assert!(sized.least.is_none());
@@ -145,7 +147,7 @@ fn what_cannot_hold_says_how_far_it_is_off() {
 }
 
 #[test]
-fn what_holds_in_the_middle_alone_is_found() {
+fn search_finds_a_value_that_holds_in_the_middle_only() {
     // A queue of at most 30 KB, and no drops: large buffers break the one, small ones the other.
     let free = INCAST.replace("window = \"12KB\"", "window = \"60KB\"");
     let (found, _) = found(
@@ -159,13 +161,13 @@ fn what_holds_in_the_middle_alone_is_found() {
 }
 
 #[test]
-fn the_least_value_is_tried_where_the_greatest_fails() {
+fn minimum_is_tested_if_the_maximum_fails() {
     // Windows above 12 KB overflow the port, and 10 to 64 KB is no whole number of doublings.
     let ends = range("--minimize", "10KB..64KB").unwrap();
     let sought = Sizing {
         key: "schemes.fixed.params.fixed.window".into(),
         ladder: ladder(&ends, 4).unwrap(),
-        to_a_doubling: 4,
+        steps_per_doubling: 4,
         ..sizing("1KB..2KB", "network.drops == 0", Vec::new())
     };
     let (found, _) = found("size-low", &INCAST.replace("64KB", "40KB"), &sought);
@@ -174,19 +176,19 @@ fn the_least_value_is_tried_where_the_greatest_fails() {
 }
 
 #[test]
-fn what_is_usual_comes_from_the_scenario() {
+fn search_defaults_come_from_the_scenario() {
     let scenario = load(INCAST)(&Overrides::default()).unwrap();
-    assert_eq!(usual_range(&scenario).unwrap(), ("port.buffer".into(), "2KB..256KB".into()));
-    assert_eq!(usual_choices(&scenario, &["fixed".into()]), Vec::new());
+    assert_eq!(default_range(&scenario).unwrap(), ("port.buffer".into(), "2KB..256KB".into()));
+    assert_eq!(default_choices(&scenario, &["fixed".into()]), Vec::new());
     let marked = INCAST.replace("ecn = \"off\"", "ecn = { step = \"10%\" }");
     let scenario = load(&marked)(&Overrides::default()).unwrap();
-    assert_eq!(usual_choices(&scenario, &["fixed".into()])[0].key, "port.ecn.step");
+    assert_eq!(default_choices(&scenario, &["fixed".into()])[0].key, "port.ecn.step");
     let apart = INCAST.replace("ecn = \"off\"", "ecn = \"off\", host = { buffer = \"32KB\" }");
     let apart = apart.replace("law = \"fixed\",", "law = \"fixed\", port.buffer = \"8KB\",");
-    let kept = kept_apart(&load(&apart)(&Overrides::default()).unwrap(), "port.buffer", &["fixed".into()]);
+    let kept = separately_set_keys(&load(&apart)(&Overrides::default()).unwrap(), "port.buffer", &["fixed".into()]);
     assert_eq!(kept, ["port.host.buffer", "schemes.fixed.port.buffer"]);
     let endless = INCAST.replace("64KB", "unlimited");
-    let error = usual_range(&load(&endless)(&Overrides::default()).unwrap()).unwrap_err().to_string();
+    let error = default_range(&load(&endless)(&Overrides::default()).unwrap()).unwrap_err().to_string();
     assert!(error.contains("`port.buffer` is unlimited") && error.contains("--minimize port.buffer="), "{error}");
     let sampled = format!("{INCAST}\nrandom_points = {{ points = 2, keys.seed = {{ from = 1, to = 9 }} }}");
     let error = check(&load(&sampled)(&Overrides::default()).unwrap()).unwrap_err().to_string();

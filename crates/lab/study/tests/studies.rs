@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::Scratch;
 use scenario::{Overrides, Scenario, parse};
-use study::{Error, Line, NoNotes, Others, ProgressDisplay, Silent, Simulator, Study, SweepObserver};
+use study::{Error, Line, NullRecorder, Others, ProgressDisplay, Silent, Simulator, Study, SweepObserver};
 use units::Time;
 
 const SMALL: &str = r#"
@@ -33,7 +33,7 @@ fn study<'a>(scenario: &'a Scenario, watch: &'a dyn SweepObserver, out: &Path) -
         scenario,
         backend: &Simulator { checked: true },
         watch,
-        notes: &NoNotes,
+        notes: &NullRecorder,
         schemes: &[],
         shard: None,
         only: &[],
@@ -117,7 +117,7 @@ fn the_page_has_failures_and_collectives() {
 /// The page's data over all seeds and of the slowest flows agree with the results on disk, although a study of several
 /// runs has no flows in memory any more.
 #[test]
-fn the_page_tells_tails_as_the_disk_does() {
+fn page_tails_match_stored_results() {
     let scratch = Scratch::new("tails");
     let scenario = scenario();
     let finished = study(&scenario, &Silent, &scratch.0).run().unwrap_or_else(|error| panic!("{error}"));
@@ -146,7 +146,7 @@ fn the_page_tells_tails_as_the_disk_does() {
 }
 
 #[test]
-fn a_study_that_is_stopped_keeps_what_is_finished_and_ends_with_the_same_bytes() {
+fn resumed_sweep_keeps_finished_runs_and_is_byte_identical() {
     let (whole, stopped) = (Scratch::new("whole"), Scratch::new("stopped"));
     let scenario = scenario();
     let finished = study(&scenario, &Silent, &whole.0).run().unwrap_or_else(|error| panic!("{error}"));
@@ -211,7 +211,7 @@ impl Drop for DoneGuard<'_> {
 
 /// An interruption during processing of all runs keeps all runs; a lone run, which is not on disk by then, is written.
 #[test]
-fn what_is_told_of_all_runs_can_be_interrupted() {
+fn tail_computation_can_be_interrupted() {
     let (all, one) = (Scratch::new("told"), Scratch::new("told-alone"));
     let scenario = scenario();
     let done = || Done { most: 6, ended: AtomicUsize::new(0) };
@@ -227,7 +227,7 @@ fn what_is_told_of_all_runs_can_be_interrupted() {
 }
 
 #[test]
-fn what_cannot_be_is_said_before_anything_is_written() {
+fn invalid_requests_fail_before_any_write() {
     let scratch = Scratch::new("unknown");
     let scenario = scenario();
     let schemes = ["dctpc".to_owned()];
@@ -255,7 +255,7 @@ fn runs_are_chosen_by_name() {
 
 /// The files that other runs name, and their order, are not part of a run.
 #[test]
-fn a_run_is_known_by_the_files_that_it_names_itself() {
+fn run_is_recognised_by_its_own_file_list() {
     let (both, one) = (Scratch::new("files-both"), Scratch::new("files-one"));
     let beside = Scratch::new("files");
     fs::create_dir_all(&beside.0).unwrap();

@@ -46,16 +46,16 @@ impl Bursts {
         Ok(())
     }
 
-    /// Returns whether the group with random number `drawn` loses its packet at index `place`.
-    pub(crate) fn loses(&self, drawn: u64, place: u32) -> bool {
+    /// Returns whether the group with random number `drawn` loses its packet at index `index`.
+    pub(crate) fn loses(&self, drawn: u64, index: u32) -> bool {
         let mut lost = self.lost_of(drawn);
         if lost == 0 {
             return false;
         }
-        // Each subset of that size is equally likely: a place is taken with probability (left to take) / (places left).
-        for at in 0..=place {
+        // Each subset of that size is equally likely: an index is taken with probability (left to take) / (indices left).
+        for at in 0..=index {
             let taken = below(mix64(drawn ^ u64::from(at + 1)), self.group - at) < lost;
-            if at == place {
+            if at == index {
                 return taken;
             }
             lost -= u32::from(taken);

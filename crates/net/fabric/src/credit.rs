@@ -85,9 +85,9 @@ pub struct CreditParams {
     serializer: PrecomputedRate,
     limit: usize,
     threshold: usize,
-    /// A byte of a credit corresponds to `whole / part` bytes of the link.
-    whole: u64,
-    part: u64,
+    /// A byte of a credit corresponds to `link_bytes / credit_bytes` bytes of the link.
+    link_bytes: u64,
+    credit_bytes: u64,
     burst: Span,
     /// [`Span::MAX`] where data that may be spared is treated like other data.
     pub(crate) unscheduled: Span,
@@ -113,8 +113,8 @@ impl CreditParams {
             serializer,
             limit: limit as usize,
             threshold: config.threshold as usize,
-            whole: u64::from(credit) + u64::from(config.data),
-            part: credit.into(),
+            link_bytes: u64::from(credit) + u64::from(config.data),
+            credit_bytes: credit.into(),
             burst: Span::ZERO,
             unscheduled: config.unscheduled.map_or(Span::MAX, |bytes| long_service(serializer, bytes)),
         };
@@ -129,7 +129,7 @@ impl CreditParams {
 
     /// Time of credits as time of the link, rounded up: under 2^40 times 2^21, so the product fits.
     fn of_link(&self, credits: Span) -> Span {
-        Span::from_ps((credits.ps() as u64 * self.whole).div_ceil(self.part) as i64)
+        Span::from_ps((credits.ps() as u64 * self.link_bytes).div_ceil(self.credit_bytes) as i64)
     }
 
     /// Returns the cost of a credit of `size` bytes: the time in which its tokens are refilled.
@@ -167,25 +167,25 @@ impl<P> CreditShaper<P> {
     /// Returns the time from which the bucket admits the first credit that waits; none if none waits.
     #[inline]
     pub fn eligible_at(&self, params: &CreditParams) -> Option<Time> {
-        self.waiting.front().map(|&(_, size)| self.lets_out_at(params, size))
+        self.waiting.front().map(|&(_, size)| self.token_time(params, size))
     }
 
     /// Returns the time from which the bucket admits a credit of `size` bytes.
-    fn lets_out_at(&self, params: &CreditParams, size: u32) -> Time {
+    fn token_time(&self, params: &CreditParams, size: u32) -> Time {
         self.full_at.saturating_sub(params.burst - params.cost(size))
     }
 
     /// Returns whether a credit that arrives at `now` and finds none waiting may be sent at once.
     #[inline]
     pub(crate) fn passes(&self, params: &CreditParams, size: u32, now: Time) -> bool {
-        self.is_empty() && self.lets_out_at(params, size) <= now
+        self.is_empty() && self.token_time(params, size) <= now
     }
 
     /// Queues a credit. Returns it if there is no room for it: for an expendable one only below the threshold.
     #[inline]
     pub fn push(&mut self, params: &CreditParams, item: P, credit: &Arrival) -> Option<P> {
-        let room = if credit.expendable { params.threshold.min(params.limit) } else { params.limit };
-        if self.waiting.len() >= room {
+        let limit = if credit.expendable { params.threshold.min(params.limit) } else { params.limit };
+        if self.waiting.len() >= limit {
             return Some(item);
         }
         self.waiting.push_back((item, credit.size));
@@ -203,7 +203,7 @@ impl<P> CreditShaper<P> {
     /// A credit of `size` bytes leaves at `now`.
     #[inline]
     pub(crate) fn spend(&mut self, params: &CreditParams, size: u32, now: Time) {
-        debug_assert!(self.lets_out_at(params, size) <= now, "a credit leaves without tokens");
+        debug_assert!(self.token_time(params, size) <= now, "a credit leaves without tokens");
         self.full_at = self.full_at.max(now) + params.cost(size);
     }
 
@@ -246,26 +246,26 @@ mod tests {
 
     /// Plays credits, (gap in ps, expendable), and returns when each was sent, and how many were refused.
     fn play(config: &CreditQueue, credits: &[(u64, bool)]) -> (Vec<Time>, usize) {
-        let (params, mut gate) = (params(config), CreditShaper::default());
+        let (params, mut shaper) = (params(config), CreditShaper::default());
         let (mut now, mut left, mut refused) = (Time::ZERO, Vec::new(), 0);
-        let release = |gate: &mut CreditShaper<usize>, until: Time, left: &mut Vec<Time>| {
-            while let Some(at) = gate.eligible_at(&params).filter(|&at| at <= until) {
+        let release = |shaper: &mut CreditShaper<usize>, until: Time, left: &mut Vec<Time>| {
+            while let Some(at) = shaper.eligible_at(&params).filter(|&at| at <= until) {
                 let at = at.max(left.last().copied().unwrap_or(Time::ZERO));
-                gate.pop(&params, at);
+                shaper.pop(&params, at);
                 left.push(at);
             }
         };
         for (index, &(gap, expendable)) in credits.iter().enumerate() {
             now += Span::from_unsigned_ps(gap);
-            release(&mut gate, now, &mut left);
-            match gate.offer(&params, index, &arrival(now, config.credit, expendable)) {
+            release(&mut shaper, now, &mut left);
+            match shaper.offer(&params, index, &arrival(now, config.credit, expendable)) {
                 Offered::Leaves(_) => left.push(now),
                 Offered::Waits => {}
                 Offered::Refused(_) => refused += 1,
             }
         }
-        release(&mut gate, Time::NEVER, &mut left);
-        assert!(gate.is_empty());
+        release(&mut shaper, Time::NEVER, &mut left);
+        assert!(shaper.is_empty());
         (left, refused)
     }
 
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_spared_waits_only_under_the_threshold() {
+    fn expendable_credits_wait_only_below_the_threshold() {
         let config = CreditQueue { burst: Bytes::new(84), ..CreditQueue::usual() };
         // One leaves, two wait; then expendable ones are refused and ordinary ones still find room for six.
         let credits: Vec<_> = [true; 6].into_iter().chain([false; 10]).map(|expendable| (0, expendable)).collect();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_arithmetic_does_not_hold_is_refused() {
+    fn out_of_range_values_are_rejected() {
         let usual = CreditQueue::usual();
         let refusal = |config| CreditParams::new(&config, PrecomputedRate::new(Rate::from_mbps(1))).err();
         assert_eq!(refusal(usual), None);

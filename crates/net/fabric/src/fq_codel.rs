@@ -99,11 +99,11 @@ impl<P: QueueItem> FqCoDelQueues<P> {
             let list = if self.new.is_empty() { List::Old } else { List::New };
             let &number = self.list(list).front()?;
             let Some(queue) = &mut self.queues[number as usize] else {
-                debug_assert!(false, "queue {number} is in a list and does not exist");
+                debug_assert!(false, "queue {number} is in a list, but does not exist");
                 self.list(list).pop_front();
                 continue;
             };
-            debug_assert!(queue.listed, "queue {number} is in a list and not marked so");
+            debug_assert!(queue.listed, "queue {number} is in a list, but not marked as listed");
             if queue.deficit <= 0 {
                 queue.deficit += i64::from(self.quantum);
                 self.list(list).pop_front();
@@ -128,8 +128,8 @@ impl<P: QueueItem> FqCoDelQueues<P> {
     /// Takes a packet to drop from a full buffer: the head of the queue with the most bytes (RFC 8290, §4.1).
     pub(crate) fn evict(&mut self) -> Option<QueuedItem<P>> {
         let bytes = |number: u32| self.queues[number as usize].as_ref().map_or(0, |queue| queue.codel.bytes());
-        let &fattest = self.new.iter().chain(&self.old).max_by_key(|&&number| (bytes(number), number))?;
-        self.queues[fattest as usize].as_mut()?.codel.take_head()
+        let &longest = self.new.iter().chain(&self.old).max_by_key(|&&number| (bytes(number), number))?;
+        self.queues[longest as usize].as_mut()?.codel.take_head()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &QueuedItem<P>> {

@@ -12,9 +12,9 @@ use units::{Bytes, Frac};
 pub struct IngressLimit {
     /// With PFC their sender is paused once they hold this much of the shared part, or some of the headroom. A packet
     /// beyond this (or beyond the free space of the shared part) goes to the headroom; without PFC it is dropped.
-    pub off: Limit,
-    /// The sender resumes when they hold this much less than `off`, or nothing, of the shared part, and no headroom.
-    pub hysteresis: Bytes,
+    pub xoff: Limit,
+    /// The sender resumes when they hold this much less than `xoff`, or nothing, of the shared part, and no headroom.
+    pub xon_offset: Bytes,
     /// Room in addition to the shared part for packets that arrive after a pause was sent, for each data class in use.
     pub headroom: Bytes,
 }
@@ -30,6 +30,6 @@ pub enum Limit {
 
 impl Default for IngressLimit {
     fn default() -> Self {
-        Self { off: Limit::Alpha(Frac::ratio(1, 8)), hysteresis: Bytes::new(3_072), headroom: Bytes::ZERO }
+        Self { xoff: Limit::Alpha(Frac::ratio(1, 8)), xon_offset: Bytes::new(3_072), headroom: Bytes::ZERO }
     }
 }

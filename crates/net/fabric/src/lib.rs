@@ -50,4 +50,6 @@ pub use port::{Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortEr
 pub use queued::{Admitted, Exit, QueuedPort};
 pub use routing::{Routes, RoutesFrom, path_hash, switch_salt};
 pub use service::SLOWEST;
-pub use shared::{CLASSES, Departure, Framed, Outlet, Pfc, PfcAction, SharedSwitch, Switch, headroom, kept};
+pub use shared::{
+    CLASSES, Departure, Pfc, PfcAction, SharedSwitch, Switch, SwitchItem, SwitchOutlet, headroom, reserved_bytes,
+};

@@ -26,9 +26,9 @@ impl Losses {
         if let Some(bursts) = &params.config().bursts
             && !packet.control
         {
-            let (group, place) = (self.passed / u64::from(bursts.group), self.passed % u64::from(bursts.group));
+            let (group, index) = (self.passed / u64::from(bursts.group), self.passed % u64::from(bursts.group));
             self.passed += 1;
-            lost |= bursts.loses(mix64(salt ^ mix64(group ^ 0x4255_5253_5453)), place as u32);
+            lost |= bursts.loses(mix64(salt ^ mix64(group ^ 0x4255_5253_5453)), index as u32);
         }
         self.count += u64::from(lost);
         lost
@@ -73,7 +73,7 @@ mod tests {
         let mut losses = Losses::default();
         let mut of = [0; 5];
         for group in 0..groups {
-            let lost = (0..10).filter(|place| losses.loses(&params, 7, &packet(group * 10 + place, false))).count();
+            let lost = (0..10).filter(|index| losses.loses(&params, 7, &packet(group * 10 + index, false))).count();
             of[lost] += 1;
         }
         (of, losses.count())
@@ -102,7 +102,7 @@ mod tests {
 
     /// Any packets of a group may be those that are lost, and control does not count.
     #[test]
-    fn places_are_alike() {
+    fn loss_positions_are_uniform() {
         let mut losses = [Frac::ZERO; MAX_IN_GROUP];
         losses[1] = Frac::ONE;
         let config = PortConfig {
@@ -114,10 +114,10 @@ mod tests {
         let mut at = [0u64; 5];
         for group in 0..20_000 {
             let mut lost = 0;
-            for place in 0..5 {
+            for index in 0..5 {
                 assert!(!losses.loses(&params, 3, &packet(group, true)));
-                if losses.loses(&params, 3, &packet(group * 5 + place, false)) {
-                    at[place as usize] += 1;
+                if losses.loses(&params, 3, &packet(group * 5 + index, false)) {
+                    at[index as usize] += 1;
                     lost += 1;
                 }
             }

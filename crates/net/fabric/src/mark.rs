@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_needs_no_chance() {
+    fn a_step_needs_no_random_bits() {
         let at = Span::from_ps(100);
         let step = Marker::new(at, at, Frac::ONE);
         assert!(!step.marks(Span::from_ps(99), || unreachable!()));

@@ -213,8 +213,8 @@ impl Network {
         if parallel.len() == 1 {
             return name;
         }
-        let place = parallel.iter().position(|&other| other == link.0).unwrap_or(0);
-        format!("{name}#{place}")
+        let index = parallel.iter().position(|&other| other == link.0).unwrap_or(0);
+        format!("{name}#{index}")
     }
 
     /// Returns the network with the ports of each switch sharing a buffer, or not, as `of` returns; it is called in
@@ -297,8 +297,12 @@ fn kind_of(
         index
     } else {
         let name = |end: NodeId| nodes[end.index()].name.clone();
-        let made = PortParams::new(port);
-        params.push(made.map_err(|source| NetworkError::Port { from: name(ends[0]), to: name(ends[1]), source })?);
+        let prepared = PortParams::new(port);
+        params.push(prepared.map_err(|source| NetworkError::Port {
+            from: name(ends[0]),
+            to: name(ends[1]),
+            source,
+        })?);
         params.len() - 1
     };
     u16::try_from(index).map_err(|_| NetworkError::TooManyParams)
@@ -411,9 +415,9 @@ impl Builder {
             directed.push((number[plan.ends[1] as usize], cable, 1));
         }
         directed.sort_unstable();
-        let mut place = vec![[0u32; 2]; self.cables.len()];
+        let mut ids = vec![[0u32; 2]; self.cables.len()];
         for (link, &(_, cable, direction)) in directed.iter().enumerate() {
-            place[cable][direction] = link as u32;
+            ids[cable][direction] = link as u32;
         }
 
         let mut params: Vec<PortParams> = Vec::new();
@@ -430,7 +434,7 @@ impl Builder {
                 to: NodeId(to),
                 class: plan.classes[direction],
                 params: kind,
-                reverse: LinkId(place[cable][1 - direction]),
+                reverse: LinkId(ids[cable][1 - direction]),
             });
         }
         for node in 0..nodes.len() {

@@ -46,7 +46,7 @@ mod tests {
     proptest! {
         /// Any spans, in any order: the same as looking at each alone.
         #[test]
-        fn a_cut_is_found(spans in proptest::collection::vec((0..50u64, 0..20u64), 0..8), from in 0..60u64, long in 0..30u64) {
+        fn outages_match_a_linear_search(spans in proptest::collection::vec((0..50u64, 0..20u64), 0..8), from in 0..60u64, long in 0..30u64) {
             let times = |(from, long)| (Time::from_ps(from), Time::from_ps(from + long));
             let spans: Vec<(Time, Time)> = spans.into_iter().map(times).collect();
             let outages = Outages::new(spans.iter().copied());

@@ -23,12 +23,12 @@ impl Pauses {
 
     /// At `now` the classes `after` are paused, and before it were `before`.
     pub fn change(&mut self, before: u8, after: u8, now: Time) {
-        debug_assert_eq!(before != 0, self.since.is_some(), "the port and its pauses know of one another");
+        debug_assert_eq!(before != 0, self.since.is_some(), "the port and its pause counters agree");
         self.count += u64::from((after & !before).count_ones());
         match self.since {
             None if after != 0 => self.since = Some(now),
             Some(since) if after == 0 => {
-                debug_assert!(now >= since, "a pause that ended before it began");
+                debug_assert!(now >= since, "a pause ends before its start");
                 self.since = None;
                 self.total += now.since(since);
                 if let Some(spans) = &mut self.spans {
@@ -41,8 +41,8 @@ impl Pauses {
 
     /// Returns the number of class pauses, and the time until `now` in which at least one class was paused.
     pub fn until(&self, now: Time) -> (u64, Span) {
-        let lasting = self.since.map_or(Span::ZERO, |since| now.saturating_since(since));
-        (self.count, self.total + lasting)
+        let ongoing = self.since.map_or(Span::ZERO, |since| now.saturating_since(since));
+        (self.count, self.total + ongoing)
     }
 
     /// Returns the periods in which at least one class was paused, in order, if they were kept. One that lasts ends at

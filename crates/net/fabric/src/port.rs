@@ -51,11 +51,11 @@ pub enum MarkAt {
 pub enum InService {
     /// The remainder of the packet: the fluid backlog.
     #[default]
-    Remainder,
+    Remaining,
     /// The whole packet (htsim).
-    Whole,
+    All,
     /// No part of the packet (ns-3).
-    Excluded,
+    None,
 }
 
 /// Packet trimming: data that finds no room loses its payload, and its header is forwarded as a control packet.
@@ -122,12 +122,12 @@ impl PortConfig {
             control_priority: false,
             discipline: Discipline::Fifo,
             mark_at: MarkAt::Enqueue,
-            in_service: InService::Remainder,
+            in_service: InService::Remaining,
             loss: Frac::ZERO,
             bursts: None,
             gate: IngressLimit {
-                off: Limit::Alpha(Frac::ratio(1, 8)),
-                hysteresis: Bytes::new(3_072),
+                xoff: Limit::Alpha(Frac::ratio(1, 8)),
+                xon_offset: Bytes::new(3_072),
                 headroom: Bytes::ZERO,
             },
             credits: None,
@@ -157,7 +157,7 @@ impl PortConfig {
     fn decides_at_once(&self) -> bool {
         self.discipline == Discipline::Fifo
             && self.mark_at == MarkAt::Enqueue
-            && self.in_service == InService::Remainder
+            && self.in_service == InService::Remaining
             && self.credits.is_none()
             && self.trim.is_none()
             && self.tick.is_none()
@@ -385,7 +385,7 @@ impl PhantomQueue {
 
     /// Returns whether its occupancy at `packet.now` requires a mark.
     #[inline]
-    pub(crate) fn asks(self, params: &PhantomParams, salt: u64, packet: &Arrival) -> bool {
+    pub(crate) fn requires_mark(self, params: &PhantomParams, salt: u64, packet: &Arrival) -> bool {
         let backlog = self.empty_at.saturating_since(packet.now);
         params.ecn.marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, packet))
     }
@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_arithmetic_does_not_hold_is_refused() {
+    fn out_of_range_values_are_rejected() {
         let refusal = |config: PortConfig| PortParams::new(&config).err();
         let phantom = |drain| {
             let ecn = Ecn { min: Bytes::ZERO, max: Bytes::new(10), max_probability: Frac::ONE };

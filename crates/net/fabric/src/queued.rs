@@ -97,12 +97,12 @@ impl<P: QueueItem> QueuedPort<P> {
             return self.enqueue_evicting(params, salt, packet, item, out);
         }
         // The buffer is physical: the remainder of the packet in service still occupies it.
-        let (held, room) = match params.control {
+        let (held, limit) = match params.control {
             None => (self.held(packet.now), params.buffer),
             Some(control) if packet.control => (self.held_control(packet.now), control),
             Some(_) => (self.held_data(packet.now), params.buffer),
         };
-        if held + service > room {
+        if held + service > limit {
             return Some(item);
         }
         let mut marked = params.phantom.as_ref().is_some_and(|phantom| self.phantom.add(phantom, salt, packet));
@@ -262,15 +262,17 @@ impl<P: QueueItem> QueuedPort<P> {
     #[inline(always)]
     fn serve(&mut self, mut next: QueuedItem<P>, params: &PortParams, salt: u64, out: &mut impl FnMut(P, Exit)) {
         let begins = self.idle_at;
-        let lasts = if params.config.tick.is_none() { next.service } else { params.service(next.item.arrival().size) };
+        let service =
+            if params.config.tick.is_none() { next.service } else { params.service(next.item.arrival().size) };
         self.serving = next.service;
         self.serves_credit = false;
-        self.idle_at = begins + lasts;
+        self.idle_at = begins + service;
         if params.config.mark_at == MarkAt::Dequeue {
             let at = Arrival { now: begins, ..next.item.arrival() };
             // Where the port does not trim, nothing is counted as control.
             next.marked = params.ecn.marks(self.queued - self.queued_control, || draw(salt, &at));
-            next.marked |= params.phantom.as_ref().is_some_and(|phantom| self.phantom.asks(phantom, salt, &at));
+            next.marked |=
+                params.phantom.as_ref().is_some_and(|phantom| self.phantom.requires_mark(phantom, salt, &at));
             next.marked &= at.ecn_capable;
         }
         out(next.item, Exit::Served(PortTransit { arrives: self.idle_at + params.delay, marked: next.marked }));
@@ -283,9 +285,9 @@ impl<P: QueueItem> QueuedPort<P> {
         }
         self.queued - self.queued_control
             + match params.config.in_service {
-                InService::Remainder => remainder,
-                InService::Whole if remainder > Span::ZERO => self.serving,
-                InService::Whole | InService::Excluded => Span::ZERO,
+                InService::Remaining => remainder,
+                InService::All if remainder > Span::ZERO => self.serving,
+                InService::All | InService::None => Span::ZERO,
             }
     }
 
@@ -331,11 +333,18 @@ impl<P: QueueItem> QueuedPort<P> {
     pub fn check(&self) -> Result<usize, String> {
         let [control, data] = self.queues.waiting().map(|queue| queue.map(|it| it.service).sum::<Span>());
         if control + data != self.queued {
-            return Err(format!("a port's queue lasts {:?} and is taken for {:?}", control + data, self.queued));
+            return Err(format!(
+                "a port's queue takes {:?} to serve, but the counter has {:?}",
+                control + data,
+                self.queued
+            ));
         }
         // Kept only where the port trims.
         if self.queued_control != control && self.queued_control != Span::ZERO {
-            return Err(format!("a port's control lasts {control:?} and is taken for {:?}", self.queued_control));
+            return Err(format!(
+                "a port's control queue takes {control:?} to serve, but the counter has {:?}",
+                self.queued_control
+            ));
         }
         Ok(1 + self.waiting().count())
     }
@@ -424,8 +433,8 @@ mod tests {
                 let packet = arrival(now, size, false, id as u64);
                 expected.extend(plain.enqueue(&params, 7, &packet).map(|passage| (id, passage)));
                 queued.enqueue(&params, 7, &packet, packet, |it, exit| got.push((it.identity as usize, served(exit))));
-                let off = plain.queue(&params, now).get().abs_diff(queued.queue(&params, now).get());
-                prop_assert!(off == 0 && plain.queue(&params, now).get() <= 40_000);
+                let difference = plain.queue(&params, now).get().abs_diff(queued.queue(&params, now).get());
+                prop_assert!(difference == 0 && plain.queue(&params, now).get() <= 40_000);
             }
             queued.advance(&params, 7, Time::NEVER, |it, exit| got.push((it.identity as usize, served(exit))));
             prop_assert_eq!(expected, got);
@@ -457,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_taken_for_another_length_is_found() {
+    fn check_finds_a_wrong_queue_length() {
         let params = PortParams::new(&config()).unwrap();
         let mut port = QueuedPort::new(params.config());
         for at in 0..3 {
@@ -466,7 +475,7 @@ mod tests {
         }
         assert_eq!((port.waiting().count(), port.check()), (2, Ok(3)));
         port.queued -= Span::from_ps(1);
-        assert!(port.check().unwrap_err().contains("a port's queue lasts"));
+        assert!(port.check().unwrap_err().contains("a port's queue takes"));
     }
 
     /// A port of 10 Gb/s with a bucket of one credit: 84 bytes last 67.2 ns, 1538 bytes 1230.4 ns, both 1297.6 ns.
@@ -546,11 +555,11 @@ mod tests {
         assert_eq!([0, 1, 2].map(|id| offer(10, 1_500, false, id)), [true, true, false]);
         assert_eq!([3, 4, 5, 6].map(|id| offer(10, 64, true, id)), [true, true, true, false]);
         // Once the first packet is gone and control is being served, there is room again.
-        let gone = 1_200_000 + 11;
-        assert_eq!([7, 8].map(|id| offer(gone, 1_500, false, id)), [true, false]);
+        let served_at = 1_200_000 + 11;
+        assert_eq!([7, 8].map(|id| offer(served_at, 1_500, false, id)), [true, false]);
         // One of control has left and counts no more.
-        assert!(!offer(gone, 64, true, 9));
-        assert!(offer(gone + 51_200, 64, true, 10));
+        assert!(!offer(served_at, 64, true, 9));
+        assert!(offer(served_at + 51_200, 64, true, 10));
         queued.advance(&params, 7, Time::NEVER, |it, exit| {
             left.push((it.identity, (served(exit).arrives - params.delay).ps(), served(exit).marked));
         });

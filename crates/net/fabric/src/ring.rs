@@ -1,18 +1,18 @@
-//! A queue in a ring. Entries are written and read in place: removed by value, an entry would be assembled from parts on
+//! A queue in a ring. Entries are written and read in their slots: removed by value, an entry would be assembled from parts on
 //! the stack, and the next copy would wait for the store buffer, at every hop.
 
 /// A first-in-first-out queue; its store grows and never shrinks.
 #[derive(Clone, Debug)]
 pub(crate) struct PacketRing<T> {
-    /// A power of two of places, or none.
-    places: Vec<T>,
+    /// A power of two of slots, or none.
+    slots: Vec<T>,
     head: u32,
     len: u32,
 }
 
 impl<T> Default for PacketRing<T> {
     fn default() -> Self {
-        Self { places: Vec::new(), head: 0, len: 0 }
+        Self { slots: Vec::new(), head: 0, len: 0 }
     }
 }
 
@@ -31,28 +31,28 @@ impl<T: Copy> PacketRing<T> {
     }
 
     #[inline(always)]
-    fn place(&self, index: u32) -> usize {
-        (self.head.wrapping_add(index) as usize) & (self.places.len().wrapping_sub(1))
+    fn slot(&self, index: u32) -> usize {
+        (self.head.wrapping_add(index) as usize) & (self.slots.len().wrapping_sub(1))
     }
 
     /// Appends a slot to be written; it contains an older entry, or `filler`.
     #[inline(always)]
     pub(crate) fn append(&mut self, filler: impl FnOnce() -> T) -> &mut T {
-        if self.len() == self.places.len() {
+        if self.len() == self.slots.len() {
             self.grow(filler());
         }
-        let place = self.place(self.len);
+        let slot = self.slot(self.len);
         self.len += 1;
-        &mut self.places[place]
+        &mut self.slots[slot]
     }
 
     /// The first one.
     #[inline(always)]
     pub(crate) fn front(&self) -> Option<&T> {
-        if self.is_empty() { None } else { self.places.get(self.place(0)) }
+        if self.is_empty() { None } else { self.slots.get(self.slot(0)) }
     }
 
-    /// Drops the first one, of at least one. An empty ring begins at its first place again: it is near the processor.
+    /// Drops the first one, of at least one. An empty ring begins at its first slot again: it is near the processor.
     #[inline(always)]
     pub(crate) fn drop_front(&mut self) {
         debug_assert!(!self.is_empty());
@@ -62,29 +62,29 @@ impl<T: Copy> PacketRing<T> {
 
     /// Returns the item at `index` behind the first, if there is one.
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
-        let place = self.place(index as u32);
-        if index < self.len() { self.places.get_mut(place) } else { None }
+        let slot = self.slot(index as u32);
+        if index < self.len() { self.slots.get_mut(slot) } else { None }
     }
 
-    /// Moves the last one forward, to `index` places behind the first.
+    /// Moves the last one forward, to `index` slots behind the first.
     pub(crate) fn move_last_to(&mut self, index: usize) {
         for later in (index as u32 + 1..self.len).rev() {
-            let (a, b) = (self.place(later - 1), self.place(later));
-            self.places.swap(a, b);
+            let (a, b) = (self.slot(later - 1), self.slot(later));
+            self.slots.swap(a, b);
         }
     }
 
     /// All, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        (0..self.len).map(|index| &self.places[self.place(index)])
+        (0..self.len).map(|index| &self.slots[self.slot(index)])
     }
 
     #[cold]
     #[inline(never)]
     fn grow(&mut self, filler: T) {
-        let mut places: Vec<T> = self.iter().copied().collect();
-        places.resize((self.len() * 2).max(FIRST_SIZE), filler);
-        *self = Self { places, head: 0, len: self.len };
+        let mut slots: Vec<T> = self.iter().copied().collect();
+        slots.resize((self.len() * 2).max(FIRST_SIZE), filler);
+        *self = Self { slots, head: 0, len: self.len };
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn does_what_a_deque_does(steps in proptest::collection::vec(0..8usize, 0..300)) {
+        fn ring_matches_a_deque(steps in proptest::collection::vec(0..8usize, 0..300)) {
             let mut ring = PacketRing::default();
             let mut model = VecDeque::new();
             for (number, step) in steps.into_iter().enumerate() {
@@ -112,8 +112,8 @@ mod tests {
                         model.insert(to, last);
                     }
                     4 => {
-                        let place = number % (model.len() + 1);
-                        prop_assert_eq!(ring.get_mut(place), model.get_mut(place));
+                        let index = number % (model.len() + 1);
+                        prop_assert_eq!(ring.get_mut(index), model.get_mut(index));
                     }
                     _ => {
                         *ring.append(|| 0) = number;

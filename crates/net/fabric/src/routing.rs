@@ -24,21 +24,21 @@ pub fn path_hash(switch_salt: u64, flow: u32, entropy: u16) -> u64 {
 /// Destinations are grouped by the switch that a host is attached to, so the table is small: switches squared.
 #[derive(Clone, Hash, Debug)]
 pub struct Routes {
-    /// Row `row[node]`, column `seats[host].0`.
+    /// Row `row[node]`, column `host_slots[host].0`.
     table: Vec<PortGroup>,
     columns: usize,
     row: Vec<u32>,
     /// The column of its switch, and its index among that switch's hosts, for each host.
-    seats: Vec<(u16, u16)>,
+    host_slots: Vec<(u16, u16)>,
     ports: Vec<LinkId>,
     /// All equal paths between two hosts consist of the same kinds of ports, in the same order.
-    alike: bool,
+    is_uniform: bool,
     /// Routes that apply instead from a given time on, in order.
     later: Vec<(Time, Routes)>,
 }
 
-/// Equal ports: `len` of them from place `first` of the list of ports on. If `len` is 0, the destination is this switch
-/// itself, and the ports to its hosts are there, by their place in [`Routes::seats`].
+/// Equal ports: `len` of them from index `first` of the list of ports on. If `len` is 0, the destination is this switch
+/// itself, and the ports to its hosts are there, by their slot in [`Routes::host_slots`].
 ///
 /// In 32 bits, `len` in the lower ones: in a large tree, accesses to the table miss the cache most often.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -50,7 +50,7 @@ const LEN_BITS: u32 = 12;
 const NONE: PortGroup = PortGroup(u32::MAX);
 
 impl PortGroup {
-    /// `len` ports from place `first` on, at `switch`. Never [`NONE`].
+    /// `len` ports from index `first` on, at `switch`. Never [`NONE`].
     fn new(first: usize, len: usize, switch: &str) -> Result<Self, NetworkError> {
         if len >= (1 << LEN_BITS) - 1 {
             return Err(NetworkError::Shape(format!("over 4,094 equal ports lead from {switch} to one switch")));
@@ -99,7 +99,7 @@ impl Routes {
         }
         let mut column_of = vec![NO_COLUMN; nodes.len()];
         let mut attached: Vec<NodeId> = Vec::new();
-        let mut seats = Vec::new();
+        let mut host_slots = Vec::new();
         let mut hosts_of: Vec<Vec<LinkId>> = Vec::new();
         for host in 0..network.hosts().len() {
             let up = network.uplink(HostId(host as u32));
@@ -113,10 +113,10 @@ impl Routes {
                 hosts_of.push(Vec::new());
             }
             let column = column_of[switch.index()];
-            let place = entry(hosts_of[column as usize].len(), || {
+            let slot = entry(hosts_of[column as usize].len(), || {
                 format!("hosts are attached to {}", nodes[switch.index()].name)
             })?;
-            seats.push((column, place));
+            host_slots.push((column, slot));
             hosts_of[column as usize].push(network.links()[up.index()].reverse);
         }
 
@@ -152,22 +152,22 @@ impl Routes {
                 let group = if let Some(&known) = groups.get(&next) {
                     known
                 } else {
-                    let made = PortGroup::new(ports.len(), next.len(), &details.name)?;
+                    let group = PortGroup::new(ports.len(), next.len(), &details.name)?;
                     ports.extend_from_slice(&next);
-                    groups.insert(next, made);
-                    made
+                    groups.insert(next, group);
+                    group
                 };
                 table[row[node] as usize * columns + column] = group;
             }
         }
-        let mut routes = Self { table, columns, row, seats, ports, alike: true, later: Vec::new() };
+        let mut routes = Self { table, columns, row, host_slots, ports, is_uniform: true, later: Vec::new() };
         routes.check(network, &attached)?;
-        routes.alike = (0..columns).all(|column| routes.are_alike(network, column));
+        routes.is_uniform = (0..columns).all(|column| routes.are_uniform(network, column));
         Ok(routes)
     }
 
     /// Returns whether all equal paths to one switch consist of the same kinds of ports.
-    fn are_alike(&self, network: &Network, column: usize) -> bool {
+    fn are_uniform(&self, network: &Network, column: usize) -> bool {
         const UNKNOWN: u32 = u32::MAX;
         const END: u32 = 0;
         // The name of a switch's route to the destination: the same if ports of one kind lead to routes of one name.
@@ -254,7 +254,7 @@ impl Routes {
     #[inline]
     pub fn from(&self, switch: NodeId) -> RoutesFrom<'_> {
         let row = self.row[switch.index()] as usize * self.columns;
-        RoutesFrom { row: &self.table[row..row + self.columns], seats: &self.seats, ports: &self.ports }
+        RoutesFrom { row: &self.table[row..row + self.columns], host_slots: &self.host_slots, ports: &self.ports }
     }
 
     /// The port of a switch by which packets back to the host `from` take the reverse of the path of packets from it to
@@ -333,13 +333,13 @@ impl Routes {
         among: impl Fn(T, T) -> T,
     ) -> Option<T> {
         let end_of = |link: LinkId| network.links()[link.index()].to;
-        let (&card, &last) = path.first().zip(path.last())?;
+        let (&uplink, &last) = path.first().zip(path.last())?;
         let NodeKind::Host(to) = network.nodes()[end_of(last).index()].kind else { return None };
-        if self.alike {
-            return path[1..].iter().try_fold(of(card)?, |so_far, &link| Some(along(so_far, of(link)?)));
+        if self.is_uniform {
+            return path[1..].iter().try_fold(of(uplink)?, |so_far, &link| Some(along(so_far, of(link)?)));
         }
         // Equal paths have equally many links, so the switches at the same distance are handled together.
-        let mut reached = BTreeMap::from([(end_of(card), of(card)?)]);
+        let mut reached = BTreeMap::from([(end_of(uplink), of(uplink)?)]);
         for _ in 1..path.len() {
             let mut next = BTreeMap::new();
             for (&at, &so_far) in &reached {
@@ -358,7 +358,7 @@ impl Routes {
 #[derive(Clone, Copy, Debug)]
 pub struct RoutesFrom<'a> {
     row: &'a [PortGroup],
-    seats: &'a [(u16, u16)],
+    host_slots: &'a [(u16, u16)],
     ports: &'a [LinkId],
 }
 
@@ -367,23 +367,23 @@ impl<'a> RoutesFrom<'a> {
     /// one port: cheaper than a branch that nothing predicts.
     #[inline]
     pub fn port(&self, host: HostId, hash: u64) -> LinkId {
-        let (column, place) = self.seats[host.index()];
+        let (column, slot) = self.host_slots[host.index()];
         let group = self.row[usize::from(column)];
         // One of the two is 0; a sum, because which one is not to be predicted either.
         let chosen = below(hash, group.len());
-        let place = u32::from(place) * u32::from(group.len() == 0);
-        self.ports[(group.first() + chosen + place) as usize]
+        let slot = u32::from(slot) * u32::from(group.len() == 0);
+        self.ports[(group.first() + chosen + slot) as usize]
     }
 
     /// All ports on shortest paths to `host`; none where no path leads there.
     pub fn ports(&self, host: HostId) -> &'a [LinkId] {
-        let (column, place) = self.seats[host.index()];
+        let (column, slot) = self.host_slots[host.index()];
         let group = self.row[usize::from(column)];
         if group == NONE {
             return &[];
         }
         let (first, len) = match group.len() {
-            0 => (group.first() as usize + usize::from(place), 1),
+            0 => (group.first() as usize + usize::from(slot), 1),
             len => (group.first() as usize, len as usize),
         };
         &self.ports[first..first + len]
@@ -391,9 +391,9 @@ impl<'a> RoutesFrom<'a> {
 }
 
 /// A 16-bit entry of the table, never [`NO_COLUMN`].
-fn entry(count: usize, what: impl FnOnce() -> String) -> Result<u16, NetworkError> {
+fn entry(count: usize, label: impl FnOnce() -> String) -> Result<u16, NetworkError> {
     let fits = u16::try_from(count).ok().filter(|&entry| entry != NO_COLUMN);
-    fits.ok_or_else(|| NetworkError::Shape(format!("over 65,534 {}", what())))
+    fits.ok_or_else(|| NetworkError::Shape(format!("over 65,534 {}", label())))
 }
 
 /// The number of links from every node to `target`, through switches only, and not over those avoided.
@@ -449,10 +449,10 @@ mod tests {
             .map(LinkId)
             .filter(|link| network.links()[link.index()].class == LinkClass::Other)
             .collect();
-        let gone = cables[0];
-        let avoiding = Routes::without(&network, &BTreeSet::from([gone])).unwrap();
+        let avoided = cables[0];
+        let avoiding = Routes::without(&network, &BTreeSet::from([avoided])).unwrap();
         let routes = Routes::new(&network).unwrap().until(Time::from_us(5), avoiding);
-        let (from, to) = (network.links()[gone.index()].from, network.links()[gone.index()].to);
+        let (from, to) = (network.links()[avoided.index()].from, network.links()[avoided.index()].to);
         let host_at = |switch: NodeId| {
             let hosts = (0..2).map(HostId);
             hosts.into_iter().find(|&host| network.links()[network.uplink(host).index()].to == switch).unwrap()
@@ -461,7 +461,7 @@ mod tests {
             routes.at(Time::from_us(us) - Span::from_ps(1)).from(at).ports(host_at(towards)).to_vec()
         };
         assert_eq!((at(5, from, to).len(), at(5, to, from).len()), (2, 2));
-        assert!(at(6, from, to).len() == 1 && !at(6, from, to).contains(&gone));
+        assert!(at(6, from, to).len() == 1 && !at(6, from, to).contains(&avoided));
         assert_eq!(at(6, to, from).len(), 2);
         let change = Time::from_us(5);
         assert_eq!(routes.change_between(change - Span::from_ps(1), change.just_after()), Some(change));
@@ -475,7 +475,7 @@ mod tests {
         /// Two tiers of switches between two hosts, with cables of these delays: the delay of every path is at most that of
         /// the slowest path, and equal for at least one. Paths are alike if delays agree tier by tier.
         #[test]
-        fn the_dearest_and_the_narrowest_of_all_paths(
+        fn slowest_and_narrowest_of_all_paths(
             delays in proptest::collection::vec(1i64..4, 8), even in proptest::bool::ANY, start in 0..2u32,
         ) {
             let delay = |at: usize| Span::from_us(if even { delays[at / 3] } else { delays[at] });
@@ -499,7 +499,7 @@ mod tests {
             }
             let network = builder.finish().unwrap();
             let routes = Routes::new(&network).unwrap();
-            prop_assert!(!even || routes.alike);
+            prop_assert!(!even || routes.is_uniform);
             let (from, to) = (HostId(start), HostId(1 - start));
             let cost = |link: LinkId| Some(network.port(link).delay);
             let all = (0..8u32).map(|choices| {
@@ -515,7 +515,7 @@ mod tests {
             let path = routes.path(&network, from, to, |_, _| 0);
             prop_assert_eq!(routes.slowest_path(&network, &path, cost), costs.iter().copied().max());
             prop_assert_eq!(routes.narrowest(&network, &path), rates.min());
-            prop_assert!(!routes.alike || costs.iter().all(|&cost| cost == costs[0]));
+            prop_assert!(!routes.is_uniform || costs.iter().all(|&cost| cost == costs[0]));
             prop_assert_eq!(routes.slowest_path(&network, &path, |_| None), None);
         }
     }
@@ -538,8 +538,8 @@ mod tests {
             back.extend(reversed(there[1]));
         }
         assert_eq!(back.len(), 3);
-        let gone = back.pop_first().unwrap();
-        let avoiding = Routes::without(&network, &BTreeSet::from([gone])).unwrap();
+        let avoided = back.pop_first().unwrap();
+        let avoiding = Routes::without(&network, &BTreeSet::from([avoided])).unwrap();
         let found = (0..16).map(mix64).map(|hash| avoiding.back(&network, (from, to), far, |_| hash));
         assert_eq!(found.flatten().collect::<BTreeSet<_>>(), back);
         assert!((0..16).map(mix64).any(|hash| avoiding.back(&network, (from, to), far, |_| hash).is_none()));
@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_does_not_hold_is_refused() {
+    fn networks_over_the_table_size_are_rejected() {
         assert!(Routes::new(&network(1_000, 1_000)).is_ok());
         let refusal = |network| Routes::new(&network).unwrap_err().to_string();
         assert_eq!(refusal(network(4_095, 0)), "over 4,094 equal ports lead from b to one switch");

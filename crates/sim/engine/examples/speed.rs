@@ -73,7 +73,7 @@ fn main() {
         seed: 1,
         stop: Time::from_ms(100),
         intra_rtt: Span::from_us(14),
-        causes: experiment::Dependencies::default(),
+        dependencies: experiment::Dependencies::default(),
         modules: Vec::new(),
         ties: experiment::TieBreak::default(),
     };

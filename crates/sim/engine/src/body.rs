@@ -154,7 +154,7 @@ pub enum Body {
     /// Asks for the arrival status.
     Probe,
     /// The answer.
-    ProbeAnswer {
+    ProbeReply {
         /// Every packet below has been received.
         cumulative: u32,
     },
@@ -169,14 +169,14 @@ pub(crate) struct BodyBytes {
     pub(crate) bytes: [u8; 2],
 }
 
-/// The kind of a body, and those of its flags ([`ANSWER`], [`MARKED`]) that are set.
+/// The kind of a body, and those of its flags ([`REPLY`], [`MARKED`]) that are set.
 pub(crate) struct Label {
     pub(crate) kind: BodyKind,
     pub(crate) flags: u8,
 }
 
 /// A receiver's answer to a packet.
-pub(crate) const ANSWER: u8 = 1;
+pub(crate) const REPLY: u8 = 1;
 /// Marked by a queue; of an acknowledgement: the acknowledged data was marked.
 pub(crate) const MARKED: u8 = 2;
 
@@ -192,11 +192,11 @@ impl Body {
             }
             Self::Ack(header) => (BodyKind::Transfer, flags_of(&header), BodyBytes::acknowledging(&header)),
             Self::Nack(header) => (BodyKind::Nack, flags_of(&header), BodyBytes::acknowledging(&header)),
-            Self::Cnp { seq, attempt } => (BodyKind::Cnp, ANSWER, BodyBytes::about(seq, attempt)),
+            Self::Cnp { seq, attempt } => (BodyKind::Cnp, REPLY, BodyBytes::about(seq, attempt)),
             Self::DirectCnp => (BodyKind::DirectCnp, 0, nothing),
             Self::DirectInt { seq, attempt } => (BodyKind::DirectInt, 0, BodyBytes::about(seq, attempt)),
             Self::OrAck { seq, attempt, clock_ns } => {
-                (BodyKind::OrAck, ANSWER, BodyBytes { word: clock_ns, ..BodyBytes::about(seq, attempt) })
+                (BodyKind::OrAck, REPLY, BodyBytes { word: clock_ns, ..BodyBytes::about(seq, attempt) })
             }
             Self::Pause => (BodyKind::Pause, 0, nothing),
             Self::Resume => (BodyKind::Resume, 0, nothing),
@@ -207,7 +207,7 @@ impl Body {
             Self::BlockNack(BlockNack { block, missing }) => {
                 const { assert!(MAX_PACKETS as u32 <= u32::BITS + 2 * u8::BITS) };
                 let bytes = [(missing >> 32) as u8, (missing >> 40) as u8];
-                (BodyKind::BlockNack, ANSWER, BodyBytes { number: block, word: missing as u32, bytes })
+                (BodyKind::BlockNack, REPLY, BodyBytes { number: block, word: missing as u32, bytes })
             }
             Self::Request { packets } => (BodyKind::Request, 0, BodyBytes { word: packets, ..nothing }),
             Self::Stop => (BodyKind::Stop, 0, nothing),
@@ -218,7 +218,7 @@ impl Body {
             Self::Echo(Echo { newest, map }) => (BodyKind::Echo, 0, BodyBytes { number: newest, word: map, ..nothing }),
             Self::Trimmed { seq, attempt } => (BodyKind::Trimmed, 0, BodyBytes::about(seq, attempt)),
             Self::Probe => (BodyKind::Probe, 0, nothing),
-            Self::ProbeAnswer { cumulative } => (BodyKind::Probe, ANSWER, BodyBytes { word: cumulative, ..nothing }),
+            Self::ProbeReply { cumulative } => (BodyKind::Probe, REPLY, BodyBytes { word: cumulative, ..nothing }),
         };
         (Label { kind, flags }, words)
     }
@@ -227,7 +227,7 @@ impl Body {
     #[inline]
     pub(crate) fn unpack(label: &Label, words: BodyBytes) -> Self {
         let BodyBytes { number, word, bytes: [attempt, _] } = words;
-        let answers = label.flags & ANSWER != 0;
+        let answers = label.flags & REPLY != 0;
         match label.kind {
             BodyKind::Transfer if !answers => Self::Data { seq: number, attempt, credit: words.credit() },
             BodyKind::Transfer => Self::Ack(words.header(label.flags)),
@@ -250,14 +250,14 @@ impl Body {
             BodyKind::Echo => Self::Echo(Echo { newest: number, map: word }),
             BodyKind::Trimmed => Self::Trimmed { seq: number, attempt },
             BodyKind::Probe if !answers => Self::Probe,
-            BodyKind::Probe => Self::ProbeAnswer { cumulative: word },
+            BodyKind::Probe => Self::ProbeReply { cumulative: word },
         }
     }
 }
 
 #[inline(always)]
 fn flags_of(header: &AckHeader) -> u8 {
-    ANSWER | if header.marked { MARKED } else { 0 }
+    REPLY | if header.marked { MARKED } else { 0 }
 }
 
 impl BodyBytes {
@@ -295,7 +295,7 @@ mod tests {
     proptest! {
         /// Every body survives packing and unpacking, with any field values.
         #[test]
-        fn a_body_comes_back_as_it_went(
+        fn bodies_round_trip(
             (seq, word) in (any::<u32>(), 0..u32::MAX),
             (attempt, covers) in (any::<u8>(), any::<u8>()),
             (marked, missing) in (any::<bool>(), 0..1u64 << MAX_PACKETS),
@@ -320,7 +320,7 @@ mod tests {
                 Body::Emulation { number: seq, clock_ns: word },
                 Body::Echo(Echo { newest: seq, map: word }),
                 Body::Probe,
-                Body::ProbeAnswer { cumulative: word },
+                Body::ProbeReply { cumulative: word },
                 Body::Trimmed { seq, attempt },
             ];
             for body in bodies {

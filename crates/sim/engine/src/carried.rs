@@ -1,6 +1,6 @@
 //! Contents of the ports of a shared-buffer switch: a packet, and the report that it carries.
 
-use fabric::{Framed, PfcAction, PortConfig};
+use fabric::{PfcAction, PortConfig, SwitchItem};
 use units::Time;
 
 use crate::body::{Body, BodyKind};
@@ -20,7 +20,7 @@ impl fabric::QueueItem for Carried {
     }
 }
 
-impl Framed for Carried {
+impl SwitchItem for Carried {
     #[inline]
     fn class(&self, port: &PortConfig) -> u8 {
         if self.packet.is_signal()

@@ -16,7 +16,7 @@ use crate::packet::{ForwardingHeader, Packet, TelemetrySlot};
 use crate::reports::{Reports, TelemetryRecord};
 
 /// A packet that a controller sends: by this port, or by the route to its host.
-pub(crate) struct Act {
+pub(crate) struct ControllerMessage {
     pub(crate) to: Option<usize>,
     pub(crate) carried: Carried,
 }
@@ -125,13 +125,18 @@ impl Controllers {
     }
 
     /// Handles the timer of [`Controllers::next_at`].
-    pub(crate) fn on_timer(&mut self, now: Time, switch: &SharedSwitch<Carried>, setup: &Setup) -> Vec<Act> {
-        let mut acts = Vec::new();
+    pub(crate) fn on_timer(
+        &mut self,
+        now: Time,
+        switch: &SharedSwitch<Carried>,
+        setup: &Setup,
+    ) -> Vec<ControllerMessage> {
+        let mut messages = Vec::new();
         for calculation in self.calculations.iter_mut().filter(|it| it.next_at <= now) {
             let drained = Bytes::new(std::mem::take(&mut calculation.drained));
             let rate = calculation.state.update(switch.held_by(calculation.port), drained);
             calculation.next_at += calculation.params.period;
-            acts.push(Act { to: Some(calculation.port), carried: feedback(rate, now) });
+            messages.push(ControllerMessage { to: Some(calculation.port), carried: feedback(rate, now) });
         }
         for limiting in &mut self.limitings {
             if limiting.notify_at <= now {
@@ -139,26 +144,26 @@ impl Controllers {
                 // A flow that was not seen for a reset period is not notified: most have ended. Its bytes are
                 // remembered for longer: it may only be paused.
                 let reset = limiting.params.reset;
-                limiting.table.retain(|_, (_, heard)| *heard + reset.times(REMEMBERED) > now);
-                if limiting.state.over(now) {
+                limiting.table.retain(|_, (_, last_seen)| *last_seen + reset.times(REMEMBERED) > now);
+                if limiting.state.exceeds_reference(now) {
                     let params = &limiting.params;
-                    acts.extend(
+                    messages.extend(
                         limiting
                             .table
                             .iter()
-                            .filter(|(_, (entry, heard))| *heard + reset > now && entry.is_chosen(now, params))
+                            .filter(|(_, (entry, last_seen))| *last_seen + reset > now && entry.is_chosen(now, params))
                             .map(|(&flow, _)| {
                                 let packet = to_source(Body::DirectCnp, flow, params.size, now, setup);
-                                Act { to: None, carried: Carried { packet, report: TelemetrySlot::NONE } }
+                                ControllerMessage { to: None, carried: Carried { packet, report: TelemetrySlot::NONE } }
                             }),
                     );
                 }
             }
         }
-        self.messages += acts.len() as u64;
-        self.notifications += acts.iter().filter(|act| act.to.is_none()).count() as u64;
+        self.messages += messages.len() as u64;
+        self.notifications += messages.iter().filter(|message| message.to.is_none()).count() as u64;
         self.find_next();
-        acts
+        messages
     }
 
     /// Handles a rate that returned over the cable of a port.
@@ -176,24 +181,24 @@ impl Controllers {
         carried: &mut Carried,
         setup: &Setup,
         reports: Option<&mut Reports>,
-    ) -> Vec<Act> {
+    ) -> Vec<ControllerMessage> {
         let packet = &mut carried.packet;
         let now = packet.time;
-        let mut acts = Vec::new();
+        let mut messages = Vec::new();
         let Some(limiting) = self.limitings.iter_mut().find(|it| it.port == if packet.is_data() { to } else { from })
         else {
-            return acts;
+            return messages;
         };
         let spec = &setup.flows[packet.flow as usize];
         if setup.network.datacenter_of(spec.src) != limiting.datacenter {
-            return acts;
+            return messages;
         }
         if !packet.is_data() {
             // Without notifications no code would read the table, or clear it.
             if matches!(packet.body(), Body::Cnp { .. }) && !limiting.params.telemetry {
                 limiting.entry(packet).on_cnp(now);
             }
-            return acts;
+            return messages;
         }
         let size = Bytes::new(packet.size.into());
         limiting.state.arrive(now, size);
@@ -205,7 +210,7 @@ impl Controllers {
                 entry.on_mark(now);
             }
             packet.unmark();
-            return acts;
+            return messages;
         }
         if let Some(reports) = reports {
             // The reports so far return with the pseudo queue as their last hop, and the packet starts again without
@@ -224,11 +229,14 @@ impl Controllers {
             let (seq, attempt) = packet.transmission();
             let body = Body::DirectInt { seq, attempt };
             let direct = to_source(body, packet.flow, limiting.params.size, now, setup);
-            acts.push(Act { to: None, carried: Carried { packet: direct, report: reports.insert(&record) } });
+            messages.push(ControllerMessage {
+                to: None,
+                carried: Carried { packet: direct, report: reports.insert(&record) },
+            });
             self.messages += 1;
             self.notifications += 1;
         }
-        acts
+        messages
     }
 
     /// The pseudo queue of a port and the rate that drains it, if it has one.
@@ -241,8 +249,8 @@ impl Controllers {
 impl Limiting {
     /// The table's entry of a packet's flow.
     fn entry(&mut self, packet: &Packet) -> &mut FlowEntry {
-        let (entry, heard) = self.table.entry(packet.flow).or_default();
-        *heard = packet.time;
+        let (entry, last_seen) = self.table.entry(packet.flow).or_default();
+        *last_seen = packet.time;
         entry
     }
 }

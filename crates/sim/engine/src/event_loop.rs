@@ -3,8 +3,8 @@
 //! An epoch is as long as the shortest link between partitions, so that nothing sent in it arrives in it: the
 //! partitions run apart and exchange packets at its end. Which thread runs a partition changes nothing.
 //!
-//! Threads that run an epoch together meet twice, and a meeting costs the same however short the epoch is. So the calling
-//! thread leads, and runs an epoch alone unless the one before had enough work for others ([`Threads::least`]). Other threads
+//! Threads that run an epoch together synchronise twice, and a barrier costs the same however short the epoch is. So the calling
+//! thread leads, and runs an epoch alone unless the one before had enough work for others ([`Threads::min_events`]). Other threads
 //! are made for the first epoch that they share, and sleep between those.
 
 use std::any::Any;
@@ -22,7 +22,7 @@ use laws::{ControlLaw, PathInfo};
 use thiserror::Error;
 use units::{Span, Time};
 
-use crate::host::{Context, DependencyNotice, Elsewhere};
+use crate::host::{Context, DependencyNotice, ReceiverCounters};
 use crate::layout::{Layout, lookaheads};
 use crate::links::Mail;
 use crate::partition::Partition;
@@ -34,25 +34,25 @@ const WINDOWS_ALONE: u64 = 256;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Threads {
     /// The most threads at once; at least 1 counts, and at most one a partition.
-    pub most: usize,
+    pub max: usize,
     /// Several threads run an epoch if the threads other than the busiest one would have processed at least this number
     /// of events of the epoch before. With 0 they run every epoch.
-    pub least: u64,
+    pub min_events: u64,
 }
 
 impl Threads {
     /// Least number of events that is worth a barrier. An estimate, not a measurement: at 50 ns an event or more that is 200 µs of
     /// work, and the two barriers of an epoch are taken to cost 15 µs, under a tenth of it.
-    const WORTH_A_MEETING: u64 = 4_000;
+    const MIN_SHARED_EVENTS: u64 = 4_000;
 
-    /// At most `most` threads, in epochs with enough work for a barrier.
-    pub fn up_to(most: usize) -> Self {
-        Self { most, least: Self::WORTH_A_MEETING }
+    /// At most `max` threads, in epochs with enough work for a barrier.
+    pub fn up_to(max: usize) -> Self {
+        Self { max, min_events: Self::MIN_SHARED_EVENTS }
     }
 
-    /// Always `most` threads, even in epochs with little work: for tests.
-    pub fn always(most: usize) -> Self {
-        Self { most, least: 0 }
+    /// Always `max` threads, even in epochs with little work: for tests.
+    pub fn always(max: usize) -> Self {
+        Self { max, min_events: 0 }
     }
 }
 
@@ -71,21 +71,23 @@ pub struct RunProgress {
 #[derive(Default)]
 struct Mailbox {
     mail: Vec<Mail>,
-    news: Vec<DependencyNotice>,
+    notices: Vec<DependencyNotice>,
 }
 
 /// An internal error of the engine, found by [`run_checked`].
 #[derive(Clone, PartialEq, Eq, Error, Debug)]
-#[error("{place} is broken after {time} of simulated time, seed {seed}: {what}; please report this with the scenario")]
-pub struct Broken {
+#[error(
+    "internal error at {node} after {time} of simulated time, seed {seed}: {message}; please report this with the scenario"
+)]
+pub struct InternalError {
     /// The name of the node where it is; `the run` where no node is to blame.
-    pub place: String,
-    /// The time up to which the place had run.
+    pub node: String,
+    /// The time up to which the node had run.
     pub time: Time,
     /// The run's seed.
     pub seed: u64,
     /// Description of the error.
-    pub what: String,
+    pub message: String,
 }
 
 /// Runs a simulation on up to `threads` threads, if an epoch has enough work for several. `make_law` returns the law of
@@ -124,7 +126,7 @@ where
 /// always checked, and so are the [identities](experiment::broken_identities) of its outcome. The outcome is the same.
 ///
 /// # Errors
-/// [`Broken`] at the first check that finds something wrong, of several the one in the node of the lowest number.
+/// [`InternalError`] at the first check that finds something wrong, of several the one in the node of the lowest number.
 ///
 /// # Panics
 /// As [`run`].
@@ -133,7 +135,7 @@ pub fn run_checked<L, F>(
     threads: usize,
     make_law: F,
     progress: &mut dyn FnMut(RunProgress) -> bool,
-) -> Result<Outcome, Broken>
+) -> Result<Outcome, InternalError>
 where
     L: ControlLaw + Send,
     F: Fn(&FlowSpec, &PathInfo) -> L + Sync,
@@ -141,13 +143,14 @@ where
     let found = Mutex::new(None);
     let watched = Watched { checks: Some(&found), record: None };
     let ran = run_partitions(setup, Threads::up_to(threads), &make_law, progress, watched);
-    let broken = |place: &str, time, what| Err(Broken { place: place.to_owned(), time, seed: setup.seed, what });
-    if let Some((node, time, what)) = found.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return broken(&setup.network.nodes()[node.index()].name, time, what);
+    let broken =
+        |node: &str, time, message| Err(InternalError { node: node.to_owned(), time, seed: setup.seed, message });
+    if let Some((node, time, message)) = found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return broken(&setup.network.nodes()[node.index()].name, time, message);
     }
     let outcome = gather(setup, ran);
     match experiment::broken_identities(setup, &outcome).into_iter().next() {
-        Some(what) => broken("the run", outcome.until, what),
+        Some(message) => broken("the run", outcome.until, message),
         None => Ok(outcome),
     }
 }
@@ -226,34 +229,34 @@ where
     let count = layout.partitions();
     let part = |index| PartitionState {
         partition: Partition::new(index, setup, &layout, window, record),
-        said: PartitionStatus { next: Time::NEVER, open: 0, hops: 0, events: 0 },
+        status: PartitionStatus { next: Time::NEVER, open: 0, hops: 0, events: 0 },
     };
     let parts = (0..count).map(|index| Mutex::new(part(index))).collect();
-    let boxes = [(); 2].map(|()| (0..count).map(|_| Mutex::default()).collect());
-    let work = EpochWork { setup, context: &context, layout: &layout, parts, boxes, checks };
+    let mailboxes = [(); 2].map(|()| (0..count).map(|_| Mutex::default()).collect());
+    let work = EpochWork { setup, context: &context, layout: &layout, parts, mailboxes, checks };
 
-    let meeting = Meeting::new(threads.most.clamp(1, count));
+    let epoch_barrier = EpochBarrier::new(threads.max.clamp(1, count));
     let (ended, interrupted, used) = std::thread::scope(|scope| {
-        let mut crew = EngineThreads { meeting: &meeting, is_there: false };
+        let mut workers = EngineThreads { epoch_barrier: &epoch_barrier, is_started: false };
         let mut epoch = Epoch { until: (Time::ZERO + length).min(setup.stop), turn: 0 };
-        let mut spare = 0;
+        let mut shareable_events = 0;
         loop {
-            if meeting.threads > 1 && spare >= threads.least {
-                crew.run(scope, &work, epoch);
+            if epoch_barrier.threads > 1 && shareable_events >= threads.min_events {
+                workers.run(scope, &work, epoch);
             } else {
                 (0..count).for_each(|index| work.step(index, epoch));
             }
-            let said = work.said(meeting.threads);
-            spare = said.spare;
+            let status = work.status(epoch_barrier.threads);
+            shareable_events = status.shareable_events;
             let until = epoch.until;
-            let goes_on = progress(RunProgress { time: until, packet_hops: said.hops, open: said.open });
+            let goes_on = progress(RunProgress { time: until, packet_hops: status.hops, open: status.open });
             let broken = checks.is_some_and(|found| lock(found).is_some());
-            let is_over = until >= setup.stop || said.open == 0 || !said.next.is_set() || !goes_on || broken;
-            let begins = until.max(Time::from_ps(said.next.ps() / window.unsigned_ps() * window.unsigned_ps()));
+            let is_over = until >= setup.stop || status.open == 0 || !status.next.is_set() || !goes_on || broken;
+            let begins = until.max(Time::from_ps(status.next.ps() / window.unsigned_ps() * window.unsigned_ps()));
             if is_over || begins >= setup.stop {
                 (0..count).for_each(|index| work.end(index, epoch));
                 let ended = if is_over { until } else { setup.stop };
-                return (ended, !goes_on, if crew.is_there { meeting.threads } else { 1 });
+                return (ended, !goes_on, if workers.is_started { epoch_barrier.threads } else { 1 });
             }
             epoch = Epoch { until: (begins + length).min(setup.stop), turn: epoch.turn ^ 1 };
         }
@@ -273,7 +276,7 @@ struct Epoch {
 /// A partition, and its state after the last epoch.
 struct PartitionState<L> {
     partition: Partition<L>,
-    said: PartitionStatus,
+    status: PartitionStatus,
 }
 
 /// The state of a partition after an epoch.
@@ -290,12 +293,12 @@ struct PartitionStatus {
 }
 
 /// The state of all partitions after an epoch.
-struct AllSaid {
+struct CombinedStatus {
     next: Time,
     open: u64,
     hops: u64,
     /// Events of the epoch that others than the busiest thread processed, or would have.
-    spare: u64,
+    shareable_events: u64,
 }
 
 /// The partitions, and all that it takes to run them. Within an epoch one thread has a partition, so a lock never waits.
@@ -305,7 +308,7 @@ struct EpochWork<'a, L, F> {
     layout: &'a Layout,
     parts: Vec<Mutex<PartitionState<L>>>,
     /// Two of each, used in turn, so that mail of an epoch stays apart from that of the one before.
-    boxes: [Vec<Mutex<Mailbox>>; 2],
+    mailboxes: [Vec<Mutex<Mailbox>>; 2],
     /// Errors found by checks; none if nothing is checked.
     checks: Option<&'a FirstError>,
 }
@@ -314,16 +317,16 @@ impl<L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> EpochWork<'_, L, F> {
     /// Runs a partition through an epoch.
     fn step(&self, index: usize, epoch: Epoch) {
         let mut part = lock(&self.parts[index]);
-        let PartitionState { partition, said } = &mut *part;
+        let PartitionState { partition, status } = &mut *part;
         let before = partition.events();
         self.collect(index, partition, epoch.turn ^ 1);
         partition.run(epoch.until, self.context);
         if let Some(found) = self.checks
-            && let Err((node, what)) = partition.check_if_due(epoch.until, self.setup)
+            && let Err((node, message)) = partition.check_if_due(epoch.until, self.setup)
         {
-            note(found, node, epoch.until, what);
+            note(found, node, epoch.until, message);
         }
-        *said = PartitionStatus {
+        *status = PartitionStatus {
             next: self.post(partition, epoch.turn),
             open: partition.hosts.open,
             hops: partition.plane.forwarded + partition.received,
@@ -337,68 +340,68 @@ impl<L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> EpochWork<'_, L, F> {
         let partition = &mut part.partition;
         self.collect(index, partition, epoch.turn);
         if let Some(found) = self.checks
-            && let Err((node, what)) = partition.check_at_end(epoch.until, self.setup)
+            && let Err((node, message)) = partition.check_at_end(epoch.until, self.setup)
         {
-            note(found, node, epoch.until, what);
+            note(found, node, epoch.until, message);
         }
     }
 
     /// Returns the state of all partitions after an epoch. Thread i of `threads` has every `threads`-th partition, from
     /// i on.
-    fn said(&self, threads: usize) -> AllSaid {
-        let mut all = AllSaid { next: Time::NEVER, open: 0, hops: 0, spare: 0 };
+    fn status(&self, threads: usize) -> CombinedStatus {
+        let mut all = CombinedStatus { next: Time::NEVER, open: 0, hops: 0, shareable_events: 0 };
         let mut busiest = 0;
         for thread in 0..threads {
             let mut events = 0;
             for part in self.parts.iter().skip(thread).step_by(threads) {
-                let said = lock(part).said;
-                all.next = all.next.min(said.next);
-                all.open += said.open;
-                all.hops += said.hops;
-                events += said.events;
+                let status = lock(part).status;
+                all.next = all.next.min(status.next);
+                all.open += status.open;
+                all.hops += status.hops;
+                events += status.events;
             }
-            all.spare += events;
+            all.shareable_events += events;
             busiest = busiest.max(events);
         }
-        all.spare -= busiest;
+        all.shareable_events -= busiest;
         all
     }
 
     /// Posts a partition's messages for the others. Returns the next active time of it or of a partition that it sent a
     /// message to.
     fn post(&self, partition: &mut Partition<L>, turn: usize) -> Time {
-        let boxes = &self.boxes[turn];
+        let mailboxes = &self.mailboxes[turn];
         let mut next = partition.plane.schedule().next_active_at();
         for mail in partition.plane.take_mail() {
             next = next.min(mail.packets[0].time);
-            lock(&boxes[mail.to]).mail.push(mail);
+            lock(&mailboxes[mail.to]).mail.push(mail);
         }
-        for news in std::mem::take(&mut partition.news) {
-            next = next.min(news.notified_at);
-            let host = self.setup.flows[news.flow.0 as usize].src;
+        for notice in std::mem::take(&mut partition.notices) {
+            next = next.min(notice.notified_at);
+            let host = self.setup.flows[notice.flow.0 as usize].src;
             let to = self.layout.partition_of(self.setup.network.hosts()[host.index()]);
-            lock(&boxes[to]).news.push(news);
+            lock(&mailboxes[to]).notices.push(notice);
         }
         next
     }
 
     /// Collects the others' messages for a partition. Each link's packets come from one partition, in order.
     fn collect(&self, index: usize, partition: &mut Partition<L>, turn: usize) {
-        let mut mailbox = lock(&self.boxes[turn][index]);
+        let mut mailbox = lock(&self.mailboxes[turn][index]);
         for mail in mailbox.mail.drain(..) {
             partition.plane.deliver(mail);
         }
-        for news in mailbox.news.drain(..) {
-            partition.deliver_news(news, self.setup);
+        for notice in mailbox.notices.drain(..) {
+            partition.deliver_notice(notice, self.setup);
         }
     }
 }
 
 /// Records an error; of several, that of the node with the lowest number is kept.
-fn note(found: &FirstError, node: NodeId, until: Time, what: String) {
+fn note(found: &FirstError, node: NodeId, until: Time, message: String) {
     let mut found = lock(found);
     if found.as_ref().is_none_or(|&(other, ..)| node < other) {
-        *found = Some((node, until, what));
+        *found = Some((node, until, message));
     }
 }
 
@@ -407,7 +410,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Barrier at the beginning and at the end of an epoch that threads run together.
-struct Meeting {
+struct EpochBarrier {
     threads: usize,
     barrier: Barrier,
     /// End of the epoch that begins.
@@ -419,7 +422,7 @@ struct Meeting {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-impl Meeting {
+impl EpochBarrier {
     fn new(threads: usize) -> Self {
         Self {
             threads,
@@ -461,8 +464,8 @@ impl Meeting {
 
 /// The threads that follow the leading one. They end when this is dropped.
 struct EngineThreads<'a> {
-    meeting: &'a Meeting,
-    is_there: bool,
+    epoch_barrier: &'a EpochBarrier,
+    is_started: bool,
 }
 
 impl<'env> EngineThreads<'env> {
@@ -472,19 +475,19 @@ impl<'env> EngineThreads<'env> {
         L: ControlLaw + Send,
         F: Fn(&FlowSpec, &PathInfo) -> L + Sync,
     {
-        let meeting = self.meeting;
-        if !self.is_there {
-            for thread in 1..meeting.threads {
-                scope.spawn(move || meeting.follow(thread, work));
+        let epoch_barrier = self.epoch_barrier;
+        if !self.is_started {
+            for thread in 1..epoch_barrier.threads {
+                scope.spawn(move || epoch_barrier.follow(thread, work));
             }
-            self.is_there = true;
+            self.is_started = true;
         }
-        meeting.until.store(epoch.until.ps(), Ordering::Relaxed);
-        meeting.turn.store(epoch.turn, Ordering::Relaxed);
-        meeting.barrier.wait();
-        let own = catch_unwind(AssertUnwindSafe(|| meeting.share(0, work, epoch)));
-        meeting.barrier.wait();
-        if let Some(panic) = own.err().or_else(|| lock(&meeting.panic).take()) {
+        epoch_barrier.until.store(epoch.until.ps(), Ordering::Relaxed);
+        epoch_barrier.turn.store(epoch.turn, Ordering::Relaxed);
+        epoch_barrier.barrier.wait();
+        let own = catch_unwind(AssertUnwindSafe(|| epoch_barrier.share(0, work, epoch)));
+        epoch_barrier.barrier.wait();
+        if let Some(panic) = own.err().or_else(|| lock(&epoch_barrier.panic).take()) {
             resume_unwind(panic);
         }
     }
@@ -492,9 +495,9 @@ impl<'env> EngineThreads<'env> {
 
 impl Drop for EngineThreads<'_> {
     fn drop(&mut self) {
-        if self.is_there {
-            self.meeting.is_over.store(true, Ordering::Relaxed);
-            self.meeting.barrier.wait();
+        if self.is_started {
+            self.epoch_barrier.is_over.store(true, Ordering::Relaxed);
+            self.epoch_barrier.barrier.wait();
         }
     }
 }
@@ -504,7 +507,7 @@ fn gather<L: ControlLaw>(setup: &Setup, ran: FinishedPartitions<L>) -> Outcome {
     let mut flows = vec![FlowOutcome::never_started(); setup.flows.len()];
     let mut links: Vec<LinkOutcome> = Vec::with_capacity(setup.network.links().len());
     let (mut port_samples, mut switch_samples, mut flow_samples) = (Vec::new(), Vec::new(), Vec::new());
-    let mut elsewhere: Vec<(u32, Elsewhere)> = Vec::new();
+    let mut receiver_counters: Vec<(u32, ReceiverCounters)> = Vec::new();
     let (mut switches, mut held_back, mut pauses) = (Vec::new(), Vec::new(), Vec::new());
     let mut predictions = Predictions::default();
     let mut lost_of = vec![0; setup.flows.len()];
@@ -516,7 +519,7 @@ fn gather<L: ControlLaw>(setup: &Setup, ran: FinishedPartitions<L>) -> Outcome {
         for (flow, outcome) in std::mem::take(&mut partition.hosts.outcomes) {
             flows[flow as usize] = outcome;
         }
-        elsewhere.extend(std::mem::take(&mut partition.hosts.elsewhere));
+        receiver_counters.extend(std::mem::take(&mut partition.hosts.receiver_counters));
         flow_samples.append(&mut partition.hosts.samples);
         predictions.merge(&partition.hosts.predictions);
         let (mut of_ports, mut of_switches) = partition.plane.finish(ended, setup);
@@ -535,7 +538,7 @@ fn gather<L: ControlLaw>(setup: &Setup, ran: FinishedPartitions<L>) -> Outcome {
             *all = u32::saturating_add(*all, lost);
         }
     }
-    for (flow, counts) in elsewhere {
+    for (flow, counts) in receiver_counters {
         counts.add_to(&mut flows[flow as usize]);
     }
     engine.packet_hops = links.iter().map(|link| link.packets).sum();
@@ -619,7 +622,7 @@ mod tests {
             symmetric: false,
             flows,
             host: HostConfig::default(),
-            causes: experiment::Dependencies::default(),
+            dependencies: experiment::Dependencies::default(),
             modules: Vec::new(),
             ties: experiment::TieBreak::default(),
             series: experiment::SeriesConfig::default(),
@@ -654,9 +657,9 @@ mod tests {
         Fixed::new(path, Params { window: Bytes::new(1 << 26), paced: false })
     }
 
-    /// Datacenters that are 64 ns apart have no epoch that is worth a meeting; those that are 1 ms apart have.
+    /// Datacenters that are 64 ns apart have no epoch that is worth a barrier; those that are 1 ms apart have.
     #[test]
-    fn threads_meet_where_an_epoch_has_work_for_them() {
+    fn threads_synchronise_if_an_epoch_has_enough_work() {
         for (between, size, meet) in [(Span::from_ns(64), 100_000, 1), (Span::from_ms(1), 40_000_000, 2)] {
             let setup = apart(between, 4, size);
             let ran = |threads| run_on(&setup, threads, law, &mut |_| true);
@@ -673,7 +676,7 @@ mod tests {
 
     /// Panics of the caller's code are propagated, and the other threads end.
     #[test]
-    fn a_panic_of_the_caller_ends_all_threads() {
+    fn a_panic_in_a_callback_ends_all_threads() {
         let setup = apart(Span::from_us(1), 4, 100_000);
         let run = || run_on(&setup, Threads::always(2), law, &mut |_| panic!("enough"));
         let panic = catch_unwind(AssertUnwindSafe(run)).map(drop).unwrap_err();
@@ -696,7 +699,7 @@ mod tests {
 
     /// Two ports that wait for each other: a circle where they hold back one class, none where each holds back another.
     #[test]
-    fn a_circle_is_of_one_class() {
+    fn a_deadlock_cycle_has_one_class() {
         let port = PortConfig::new(Rate::from_gbps(8), Span::from_us(1));
         let network = topology::single_switch(&topology::SingleSwitch { hosts: vec![(port, port); 2] }).unwrap();
         let setup = setup(network, Vec::new());

@@ -11,7 +11,7 @@ use crate::packet::{Packet, TelemetrySlot};
 use crate::prefetch::{self, AHEAD};
 use crate::tie_break::ScheduleKey;
 
-/// A link's ring: `size` places of the store from `base` on, a power of two.
+/// A link's ring: `size` slots of the store from `base` on, a power of two.
 #[derive(Clone, Copy, Default)]
 struct LinkRing {
     base: u32,
@@ -27,7 +27,7 @@ const FIRST_SIZE: u32 = 8;
 /// Places of the largest ring.
 const LAST_SIZE: u32 = 1_024;
 
-/// Packets of a chunk behind a ring: less than a ring has places.
+/// Packets of a chunk behind a ring: less than a ring has slots.
 const CHUNK: usize = 256;
 
 /// A flag of a ring's `len`: packets are behind the ring, so it takes no more from outside, even if it has room.
@@ -51,7 +51,7 @@ pub(crate) struct BesideKinds {
 }
 
 /// Per-packet state stored outside of the packets.
-struct Beside {
+struct PacketExtras {
     /// Set if any of it is kept.
     is_kept: bool,
     /// The reports carried by each packet; empty if packets carry none.
@@ -60,7 +60,7 @@ struct Beside {
     since: Vec<ScheduleKey>,
 }
 
-impl Beside {
+impl PacketExtras {
     fn of(len: usize, kinds: BesideKinds) -> Self {
         Self {
             is_kept: kinds.reports || kinds.since,
@@ -82,31 +82,31 @@ impl Beside {
         }
     }
 
-    fn set(&mut self, place: usize, (report, since): (TelemetrySlot, ScheduleKey)) {
-        if let Some(beside) = self.reports.get_mut(place) {
-            *beside = report;
+    fn set(&mut self, slot: usize, (report, since): (TelemetrySlot, ScheduleKey)) {
+        if let Some(extras) = self.reports.get_mut(slot) {
+            *extras = report;
         }
-        if let Some(beside) = self.since.get_mut(place) {
-            *beside = since;
+        if let Some(extras) = self.since.get_mut(slot) {
+            *extras = since;
         }
     }
 
-    fn get(&self, place: usize) -> (TelemetrySlot, ScheduleKey) {
-        let report = self.reports.get(place).copied();
-        (report.unwrap_or(TelemetrySlot::NONE), self.since.get(place).copied().unwrap_or(ScheduleKey::BEGINNING))
+    fn get(&self, slot: usize) -> (TelemetrySlot, ScheduleKey) {
+        let report = self.reports.get(slot).copied();
+        (report.unwrap_or(TelemetrySlot::NONE), self.since.get(slot).copied().unwrap_or(ScheduleKey::BEGINNING))
     }
 }
 
 /// Up to [`CHUNK`] packets.
 struct RingChunk {
-    places: Vec<RingSlot>,
-    beside: Beside,
+    slots: Vec<RingSlot>,
+    extras: PacketExtras,
 }
 
 /// All but the packets of the rings.
-struct Aside {
+struct OverflowStore {
     /// Per-packet state of the packets in the store.
-    beside: Beside,
+    extras: PacketExtras,
     /// Packets behind each link's ring.
     chunks: Vec<VecDeque<RingChunk>>,
     /// The last chunk that was emptied, for the next that is needed.
@@ -123,7 +123,7 @@ pub(crate) struct Fifos {
     /// Arrival time of each link's first packet; [`Time::NEVER`] for an empty link.
     heads: Vec<Time>,
     store: Vec<RingSlot>,
-    aside: Aside,
+    overflow: OverflowStore,
     /// Parts of the store that rings have outgrown, by the logarithm of their size.
     outgrown: Vec<Vec<u32>>,
 }
@@ -136,8 +136,8 @@ impl Fifos {
         Self {
             rings: (0..links).map(ring).collect(),
             heads: vec![Time::NEVER; links],
-            aside: Aside {
-                beside: Beside::of(store.len(), kinds),
+            overflow: OverflowStore {
+                extras: PacketExtras::of(store.len(), kinds),
                 chunks: (0..links).map(|_| VecDeque::new()).collect(),
                 spare: None,
                 long: 0,
@@ -162,18 +162,18 @@ impl Fifos {
     /// Asks for the first packet of a link ahead.
     #[inline(always)]
     pub(crate) fn prefetch(&self, link: usize) {
-        prefetch::element(&self.store, self.rings[link].place(0));
+        prefetch::element(&self.store, self.rings[link].slot(0));
     }
 
     /// Returns the report of the packet at position `behind` after the first of a link, if it is an acknowledgement.
     #[inline(always)]
     pub(crate) fn acknowledged(&self, link: usize, behind: u32) -> Option<TelemetrySlot> {
         let ring = self.rings[link];
-        let place = ring.place(behind);
-        if ring.count() <= behind || !self.store[place].0.is_ack() {
+        let slot = ring.slot(behind);
+        if ring.count() <= behind || !self.store[slot].0.is_ack() {
             return None;
         }
-        self.aside.beside.reports.get(place).copied()
+        self.overflow.extras.reports.get(slot).copied()
     }
 
     /// Returns whether a link is empty.
@@ -202,7 +202,7 @@ impl Fifos {
         self.append(link, packet, (passage.arrives, packet.label_behind(passage)), report, since)
     }
 
-    /// Appends a packet. It is copied and then changed in its place, as in [`FifoParts::pass_on`].
+    /// Appends a packet. It is copied and then changed in its slot, as in [`FifoParts::pass_on`].
     #[inline(always)]
     fn append(
         &mut self,
@@ -222,59 +222,59 @@ impl Fifos {
             }
             ring = &mut self.rings[link];
         }
-        let (place, was_empty) = ring.reserve(&self.store, time);
+        let (slot, was_empty) = ring.reserve(&self.store, time);
         if was_empty {
             self.heads[link] = time;
         }
-        let stored = &mut self.store[place].0;
+        let stored = &mut self.store[slot].0;
         *stored = *packet;
         stored.time = time;
         stored.label = label;
-        if self.aside.beside.is_kept {
-            self.aside.beside.set(place, (report, since));
+        if self.overflow.extras.is_kept {
+            self.overflow.extras.set(slot, (report, since));
         }
         was_empty
     }
 
     /// Appends a packet behind a ring that is full.
     #[inline(never)]
-    fn push_behind(&mut self, link: usize, packet: Packet, beside: (TelemetrySlot, ScheduleKey)) {
-        let chunks = &mut self.aside.chunks[link];
-        if chunks.back().is_none_or(|chunk| chunk.places.len() == CHUNK) {
-            let kinds = self.aside.beside.kinds();
-            let new = || RingChunk { places: Vec::with_capacity(CHUNK), beside: Beside::of(CHUNK, kinds) };
-            chunks.push_back(self.aside.spare.take().unwrap_or_else(new));
+    fn push_behind(&mut self, link: usize, packet: Packet, extras: (TelemetrySlot, ScheduleKey)) {
+        let chunks = &mut self.overflow.chunks[link];
+        if chunks.back().is_none_or(|chunk| chunk.slots.len() == CHUNK) {
+            let kinds = self.overflow.extras.kinds();
+            let new = || RingChunk { slots: Vec::with_capacity(CHUNK), extras: PacketExtras::of(CHUNK, kinds) };
+            chunks.push_back(self.overflow.spare.take().unwrap_or_else(new));
         }
         let ring = &mut self.rings[link];
         if ring.len < LONG {
             ring.len |= LONG;
-            let Range { start, end } = self.aside.long_among;
-            self.aside.long_among =
-                if self.aside.long == 0 { link..link + 1 } else { start.min(link)..end.max(link + 1) };
-            self.aside.long += 1;
+            let Range { start, end } = self.overflow.long_among;
+            self.overflow.long_among =
+                if self.overflow.long == 0 { link..link + 1 } else { start.min(link)..end.max(link + 1) };
+            self.overflow.long += 1;
         }
         if let Some(chunk) = chunks.back_mut() {
-            let last = chunk.places.last();
+            let last = chunk.slots.last();
             debug_assert!(
                 last.is_none_or(|last| last.0.time <= packet.time),
                 "a packet overtakes another on link {link}"
             );
-            chunk.beside.set(chunk.places.len(), beside);
-            chunk.places.push(RingSlot(packet));
+            chunk.extras.set(chunk.slots.len(), extras);
+            chunk.slots.push(RingSlot(packet));
         }
     }
 
-    /// Returns the report carried by the packet at a place.
+    /// Returns the report carried by the packet at a slot.
     #[inline(always)]
-    pub(crate) fn report(&self, place: usize) -> TelemetrySlot {
-        let reports = &self.aside.beside.reports;
-        if reports.is_empty() { TelemetrySlot::NONE } else { reports[place] }
+    pub(crate) fn report(&self, slot: usize) -> TelemetrySlot {
+        let reports = &self.overflow.extras.reports;
+        if reports.is_empty() { TelemetrySlot::NONE } else { reports[slot] }
     }
 
-    /// The packet at a place.
+    /// The packet at a slot.
     #[inline(always)]
-    pub(crate) fn at(&self, place: usize) -> Packet {
-        self.store[place].0
+    pub(crate) fn at(&self, slot: usize) -> Packet {
+        self.store[slot].0
     }
 
     /// Moves packets from behind rings into them, if they have room, before packets are taken off these links until
@@ -282,7 +282,7 @@ impl Fifos {
     /// packet, which is after the first one.
     #[inline(always)]
     pub(crate) fn refill(&mut self, links: Range<usize>, end: Time) -> Option<Time> {
-        let among = &self.aside.long_among;
+        let among = &self.overflow.long_among;
         let links = links.start.max(among.start)..links.end.min(among.end);
         if links.is_empty() { None } else { self.refill_all(links, end) }
     }
@@ -296,7 +296,7 @@ impl Fifos {
             }
             let ring = self.rings[link];
             if ring.len >= LONG {
-                runs_out = runs_out.min(self.store[ring.place(ring.count() - 1)].0.time);
+                runs_out = runs_out.min(self.store[ring.slot(ring.count() - 1)].0.time);
             }
         }
         (runs_out < end).then_some(runs_out)
@@ -306,22 +306,22 @@ impl Fifos {
     #[cold]
     #[inline(never)]
     fn refill_one(&mut self, link: usize) {
-        let (ring, chunks) = (&mut self.rings[link], &mut self.aside.chunks[link]);
+        let (ring, chunks) = (&mut self.rings[link], &mut self.overflow.chunks[link]);
         let mut count = ring.count();
         if let Some(mut chunk) = chunks.pop_front() {
-            for (at, &packet) in chunk.places.iter().enumerate() {
-                let place = ring.place(count);
-                self.store[place] = packet;
-                self.aside.beside.set(place, chunk.beside.get(at));
+            for (at, &packet) in chunk.slots.iter().enumerate() {
+                let slot = ring.slot(count);
+                self.store[slot] = packet;
+                self.overflow.extras.set(slot, chunk.extras.get(at));
                 count += 1;
             }
-            chunk.places.clear();
-            self.aside.spare = Some(chunk);
+            chunk.slots.clear();
+            self.overflow.spare = Some(chunk);
         }
         ring.len = if chunks.is_empty() { count } else { count | LONG };
-        self.aside.long -= usize::from(chunks.is_empty());
-        if self.aside.long == 0 {
-            self.aside.long_among = 0..0;
+        self.overflow.long -= usize::from(chunks.is_empty());
+        if self.overflow.long == 0 {
+            self.overflow.long_among = 0..0;
         }
     }
 
@@ -329,7 +329,7 @@ impl Fifos {
     /// many entries it examined.
     pub(crate) fn check(&self, link: usize, now: Time) -> Result<usize, String> {
         let ring = self.rings[link];
-        let behind = &self.aside.chunks[link];
+        let behind = &self.overflow.chunks[link];
         if ring.count() > ring.mask + 1 || (ring.len >= LONG) == behind.is_empty() {
             return Err(format!(
                 "a ring of {} has {}, and {} chunks behind it",
@@ -338,12 +338,12 @@ impl Fifos {
                 behind.len()
             ));
         }
-        let in_ring = (0..ring.count()).map(|after| &self.store[ring.place(after)]);
+        let in_ring = (0..ring.count()).map(|after| &self.store[ring.slot(after)]);
         let (mut last, mut examined) = (self.heads[link], 1);
-        for (at, place) in in_ring.chain(behind.iter().flat_map(|chunk| &chunk.places)).enumerate() {
-            let time = place.0.time;
+        for (at, slot) in in_ring.chain(behind.iter().flat_map(|chunk| &chunk.slots)).enumerate() {
+            let time = slot.0.time;
             if at == 0 && time != last {
-                return Err(format!("its first packet arrives at {time:?} and not at {last:?}"));
+                return Err(format!("its first packet arrives at {time:?} instead of {last:?}"));
             }
             if time < last {
                 return Err(format!("packet {at} on the link arrives at {time:?}, before the one ahead of it"));
@@ -362,43 +362,43 @@ impl Fifos {
 
     /// All packets.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
-        let in_rings = self.rings.iter().flat_map(|ring| (0..ring.count()).map(|after| &self.store[ring.place(after)]));
-        let behind = self.aside.chunks.iter().flatten().flat_map(|chunk| &chunk.places);
-        in_rings.chain(behind).map(|place| &place.0)
+        let in_rings = self.rings.iter().flat_map(|ring| (0..ring.count()).map(|after| &self.store[ring.slot(after)]));
+        let behind = self.overflow.chunks.iter().flatten().flat_map(|chunk| &chunk.slots);
+        in_rings.chain(behind).map(|slot| &slot.0)
     }
 
     /// The packets of a link's ring, in order of arrival.
     pub(crate) fn in_ring(&self, link: usize) -> impl Iterator<Item = &Packet> {
         let ring = self.rings[link];
-        (0..ring.count()).map(move |after| &self.store[ring.place(after)].0)
+        (0..ring.count()).map(move |after| &self.store[ring.slot(after)].0)
     }
 
     /// Returns the origin of the event of a link's first packet.
     pub(crate) fn since(&mut self, link: usize) -> ScheduleKey {
-        let place = self.parts().first(link).0;
-        self.aside.beside.since.get(place).copied().unwrap_or(ScheduleKey::BEGINNING)
+        let slot = self.parts().first(link).0;
+        self.overflow.extras.since.get(slot).copied().unwrap_or(ScheduleKey::BEGINNING)
     }
 
     /// Takes the first packet off a link that is not empty.
     #[inline(always)]
     pub(crate) fn pop(&mut self, link: usize) -> Packet {
-        let (place, _) = self.pop_place(link);
-        self.at(place)
+        let (slot, _) = self.pop_slot(link);
+        self.at(slot)
     }
 
     /// Removes the first packet of a link that is not empty. Returns its slot, where it stays until the next packet is
     /// appended to that link, and the arrival time of the following packet; [`Time::NEVER`] if there is none.
     #[inline(always)]
-    pub(crate) fn pop_place(&mut self, link: usize) -> (usize, Time) {
+    pub(crate) fn pop_slot(&mut self, link: usize) -> (usize, Time) {
         let mut ring = &mut self.rings[link];
         if ring.len == LONG + 1 {
             self.refill_one(link);
             ring = &mut self.rings[link];
         }
-        let place = (ring.base + ring.head) as usize;
+        let slot = (ring.base + ring.head) as usize;
         let next = ring.drop_first(&self.store);
         self.heads[link] = next;
-        (place, next)
+        (slot, next)
     }
 
     /// Returns the state of the hot path, as slices: their addresses and lengths stay in registers.
@@ -419,14 +419,14 @@ impl Fifos {
         let base = self.outgrown[size.ilog2() as usize].pop().unwrap_or_else(|| {
             let base = u32::try_from(self.store.len()).expect("under 2^32 packets on the links of a partition");
             self.store.resize(self.store.len() + size as usize, RingSlot::default());
-            self.aside.beside.resize(self.store.len());
+            self.overflow.extras.resize(self.store.len());
             base
         });
         for after in 0..old.len {
-            let (from, to) = (old.place(after), (base + after) as usize);
+            let (from, to) = (old.slot(after), (base + after) as usize);
             self.store[to] = self.store[from];
-            let beside = self.aside.beside.get(from);
-            self.aside.beside.set(to, beside);
+            let extras = self.overflow.extras.get(from);
+            self.overflow.extras.set(to, extras);
         }
         self.outgrown[(size / 2).ilog2() as usize].push(old.base);
         self.rings[link] = LinkRing { base, mask: size - 1, head: 0, len: old.len };
@@ -445,33 +445,33 @@ impl LinkRing {
         self.len & !LONG
     }
 
-    /// Takes a place at the end of a ring that is not full, for a packet that arrives at `time`. Returns the place, and
+    /// Takes a slot at the end of a ring that is not full, for a packet that arrives at `time`. Returns the slot, and
     /// whether the ring was empty.
     #[inline(always)]
     fn reserve(&mut self, store: &[RingSlot], time: Time) -> (usize, bool) {
-        let place = self.place(self.len);
-        prefetch::element(store, self.place(self.len + AHEAD));
+        let slot = self.slot(self.len);
+        prefetch::element(store, self.slot(self.len + AHEAD));
         let was_empty = self.len == 0;
         let last = (self.base + (self.head.wrapping_add(self.len).wrapping_sub(1) & self.mask)) as usize;
         debug_assert!(was_empty || store[last].0.time <= time, "a packet overtakes another");
         self.len += 1;
-        (place, was_empty)
+        (slot, was_empty)
     }
 
-    /// Releases the first place. Returns the arrival time of the next packet; [`Time::NEVER`] if there is none.
+    /// Releases the first slot. Returns the arrival time of the next packet; [`Time::NEVER`] if there is none.
     #[inline(always)]
     fn drop_first(&mut self, store: &[RingSlot]) -> Time {
         debug_assert!(self.len != 0 && self.len != LONG + 1, "nothing is left in the ring");
         self.head = (self.head + 1) & self.mask;
         self.len -= 1;
-        prefetch::element(store, self.place(AHEAD));
+        prefetch::element(store, self.slot(AHEAD));
         let next = store[(self.base + self.head) as usize].0.time;
         if self.len == 0 { Time::NEVER } else { next }
     }
 
-    /// Returns the place `after` packets behind the first.
+    /// Returns the slot `after` packets behind the first.
     #[inline(always)]
-    fn place(self, after: u32) -> usize {
+    fn slot(self, after: u32) -> usize {
         (self.base + ((self.head + after) & self.mask)) as usize
     }
 }
@@ -494,14 +494,14 @@ impl FifoParts<'_> {
     #[inline(always)]
     pub(crate) fn first(&self, link: usize) -> (usize, &Packet) {
         let ring = self.rings[link];
-        let place = (ring.base + ring.head) as usize;
-        (place, &self.store[place].0)
+        let slot = (ring.base + ring.head) as usize;
+        (slot, &self.store[slot].0)
     }
 
-    /// The packet at a place.
+    /// The packet at a slot.
     #[inline(always)]
-    pub(crate) fn at(&self, place: usize) -> Packet {
-        self.store[place].0
+    pub(crate) fn at(&self, slot: usize) -> Packet {
+        self.store[slot].0
     }
 
     /// Removes the first packet of a link that is not empty. It must not be the last one of a ring with overflow: see
@@ -514,15 +514,15 @@ impl FifoParts<'_> {
         next
     }
 
-    /// Takes a place at the end of a link that is not full for a packet that arrives at `time`, no earlier than those
-    /// before it. Returns the place, and whether the link was empty.
+    /// Takes a slot at the end of a link that is not full for a packet that arrives at `time`, no earlier than those
+    /// before it. Returns the slot, and whether the link was empty.
     #[inline(always)]
     fn reserve(&mut self, link: usize, time: Time) -> (usize, bool) {
-        let (place, was_empty) = self.rings[link].reserve(self.store, time);
+        let (slot, was_empty) = self.rings[link].reserve(self.store, time);
         if was_empty {
             self.heads[link] = time;
         }
-        (place, was_empty)
+        (slot, was_empty)
     }
 
     /// Appends the packet in a slot to a link that is not full, with its arrival time behind a port and, if the port marked
@@ -532,10 +532,10 @@ impl FifoParts<'_> {
     /// the store buffer, at every hop.
     #[inline(always)]
     pub(crate) fn pass_on(&mut self, from: usize, link: usize, passage: PortTransit) -> bool {
-        let (place, was_empty) = self.reserve(link, passage.arrives);
+        let (slot, was_empty) = self.reserve(link, passage.arrives);
         let label = self.store[from].0.label_behind(passage);
-        self.store[place] = self.store[from];
-        let packet = &mut self.store[place].0;
+        self.store[slot] = self.store[from];
+        let packet = &mut self.store[slot].0;
         packet.time = passage.arrives;
         packet.label = label;
         was_empty
@@ -548,7 +548,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_wrong_is_found() {
+    fn check_finds_each_inconsistency() {
         let ns = Time::from_ns;
         let mut fifos = Fifos::new(1, BesideKinds { reports: false, since: false });
         for at in 1..2_000 {
@@ -559,7 +559,7 @@ mod tests {
         fifos.heads[0] = Time::ZERO;
         assert!(fifos.check(0, Time::ZERO).unwrap_err().contains("first packet arrives"));
         fifos.heads[0] = ns(1);
-        let second = fifos.rings[0].place(1);
+        let second = fifos.rings[0].slot(1);
         fifos.store[second].0.time = Time::ZERO;
         assert!(fifos.check(0, ns(1)).unwrap_err().contains("before the one ahead"));
         fifos.rings[0].len &= !LONG;
@@ -596,9 +596,9 @@ mod tests {
                         prop_assert_eq!(was_empty, model[link].is_empty());
                         model[link].push_back(time);
                     } else if let Some(expected) = model[link].pop_front() {
-                        let place = fifos.parts().first(link).0;
+                        let slot = fifos.parts().first(link).0;
                         prop_assert_eq!(fifos.pop(link).time, expected);
-                        prop_assert_eq!(fifos.parts().at(place).time, expected);
+                        prop_assert_eq!(fifos.parts().at(slot).time, expected);
                     }
                     prop_assert_eq!(fifos.head(link), model[link].front().copied().unwrap_or(Time::NEVER));
                 }

@@ -28,5 +28,5 @@ mod ticks;
 mod tie_break;
 
 pub use body::{Body, BodyKind};
-pub use event_loop::{Broken, Recorded, RunProgress, Threads, run, run_checked, run_on, run_recorded};
+pub use event_loop::{InternalError, Recorded, RunProgress, Threads, run, run_checked, run_on, run_recorded};
 pub use packet::{ForwardingHeader, Packet, TelemetrySlot};

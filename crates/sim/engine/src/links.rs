@@ -102,7 +102,7 @@ pub(crate) struct Links {
     pub(crate) reports: Option<Reports>,
     /// The origin of the event of the packet that leaves now, if that matters.
     pub(crate) since: Option<ScheduleKey>,
-    pub(crate) toll: LossCounters,
+    pub(crate) loss_counters: LossCounters,
     /// Links that are down at times. Their ports are of [`PortMode::Extended`], but for those of switches that share a buffer.
     pub(crate) failing: BTreeMap<u32, Failing>,
 }
@@ -232,7 +232,7 @@ pub(crate) enum Stopped {
 impl Links {
     /// Runs the hot loop: forwards packets while their ports are plain, each by its hash. Also returns the number of
     /// forwarded packets.
-    #[expect(clippy::too_many_arguments, reason = "what the borrow of the plane is split into")]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a split borrow of the plane")]
     #[inline(always)]
     pub(crate) fn forward_while_plain(
         &mut self,
@@ -244,7 +244,7 @@ impl Links {
         params: &[PortParams],
         backlogged: &mut Vec<u32>,
     ) -> (Stopped, u64) {
-        let Self { egress, overtaken, fifos, outboxes, schedule, toll, .. } = self;
+        let Self { egress, overtaken, fifos, outboxes, schedule, loss_counters, .. } = self;
         let egress = &mut egress[..];
         let mut fifos = fifos.parts();
         let mut forwarded = 0;
@@ -275,7 +275,7 @@ impl Links {
                     let idle_at = port.idle_at();
                     let passage = port.enqueue_exact(&params[port.params as usize], salts.of(link), &arrival);
                     let Some(passage) = passage else {
-                        toll.count(link, &fifos.at(place), DropCause::Full);
+                        loss_counters.count(link, &fifos.at(place), DropCause::Full);
                         continue;
                     };
                     if port.mode == PortMode::Priority {
@@ -296,7 +296,7 @@ impl Links {
             turn = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
             forwarded += 1;
             let Some(passage) = port.enqueue_exact(&params[port.params as usize], salts.of(link), &arrival) else {
-                toll.count(link, &fifos.at(place), DropCause::Full);
+                loss_counters.count(link, &fifos.at(place), DropCause::Full);
                 continue;
             };
             if way.is_away() {
@@ -321,7 +321,7 @@ impl Links {
         let port = &mut self.egress[link].port;
         let idle_at = port.idle_at();
         let Some(passage) = port.enqueue_exact(params, salt, &arrival) else {
-            return self.toll.count(link, &packet, DropCause::Full);
+            return self.loss_counters.count(link, &packet, DropCause::Full);
         };
         let fifo = self.overtaken[link].fifo as usize;
         let waits = !self.fifos.is_empty(fifo) && {
@@ -418,7 +418,7 @@ impl Links {
         let cut = !packet.is_frame() && failing.outages.cut(arrives - failing.delay, arrives);
         failing.lost += u64::from(cut);
         if cut {
-            self.toll.count(link, packet, DropCause::Down);
+            self.loss_counters.count(link, packet, DropCause::Down);
         }
         cut
     }
@@ -447,7 +447,7 @@ impl PortOutlet<Packet> for LinkOutlet<'_> {
     }
 
     fn discard(&mut self, packet: Packet, cause: DropCause) {
-        self.links.toll.count(self.link, &packet, cause);
+        self.links.loss_counters.count(self.link, &packet, cause);
         self.links.forget(self.report);
     }
 
@@ -456,6 +456,6 @@ impl PortOutlet<Packet> for LinkOutlet<'_> {
     }
 
     fn trim(&mut self, packet: &Packet) {
-        self.links.toll.count_data(packet);
+        self.links.loss_counters.count_data(packet);
     }
 }

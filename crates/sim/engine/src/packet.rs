@@ -5,7 +5,7 @@ use fabric::{Arrival, PortTransit, QueueItem, path_hash};
 use flow::AckHeader;
 use units::Time;
 
-use crate::body::{ANSWER, Body, BodyBytes, BodyKind, Label, MARKED};
+use crate::body::{Body, BodyBytes, BodyKind, Label, MARKED, REPLY};
 
 /// The place of the reports of the ports that a packet has passed, if it has any (INT).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -96,7 +96,7 @@ const fn flag(flag: u8) -> u16 {
     (flag as u16) << FLAGS
 }
 
-const ASK: u8 = 4;
+const REQUESTS_ACK: u8 = 4;
 const EXPENDABLE: u8 = 16;
 const PINNED: u8 = 32;
 
@@ -138,13 +138,13 @@ impl Packet {
     }
 
     #[inline(always)]
-    fn has(&self, a_flag: u8) -> bool {
-        self.label & flag(a_flag) != 0
+    fn has(&self, mask: u8) -> bool {
+        self.label & flag(mask) != 0
     }
 
     #[inline(always)]
-    fn set(&mut self, a_flag: u8) {
-        self.label |= flag(a_flag);
+    fn set(&mut self, mask: u8) {
+        self.label |= flag(mask);
     }
 
     #[inline(always)]
@@ -168,15 +168,15 @@ impl Packet {
 
     /// Returns the credit that data uses.
     #[inline(always)]
-    pub(crate) fn answered_credit(&self) -> Option<u32> {
+    pub(crate) fn used_credit(&self) -> Option<u32> {
         debug_assert!(self.is_data(), "{:?} is no data", self.body());
         self.words().credit()
     }
 
     /// The same packet with another body of the same kind.
-    pub(crate) fn saying(self, body: Body) -> Self {
+    pub(crate) fn with_body(self, body: Body) -> Self {
         let (label, BodyBytes { number, word, bytes }) = body.pack();
-        debug_assert!(label.kind == self.kind() && label.flags == self.flags() & ANSWER, "{body:?} is of another kind");
+        debug_assert!(label.kind == self.kind() && label.flags == self.flags() & REPLY, "{body:?} is of another kind");
         Self { number, word, bytes, ..self }
     }
 
@@ -206,7 +206,7 @@ impl Packet {
     /// Returns whether it is an acknowledgement, or another answer of a receiver to a packet.
     #[inline]
     pub fn is_ack(&self) -> bool {
-        self.has(ANSWER)
+        self.has(REPLY)
     }
 
     /// Returns whether a queue marked it or, for an acknowledgement, the packets that it acknowledges.
@@ -217,8 +217,8 @@ impl Packet {
 
     /// Returns whether the sender requests an immediate acknowledgement.
     #[inline]
-    pub fn asks(&self) -> bool {
-        self.has(ASK)
+    pub fn requests_ack(&self) -> bool {
+        self.has(REQUESTS_ACK)
     }
 
     /// Returns its kind.
@@ -272,7 +272,7 @@ impl Packet {
     /// order.
     #[inline(always)]
     pub fn is_data(&self) -> bool {
-        self.label & (KIND | flag(ANSWER)) == 0
+        self.label & (KIND | flag(REPLY)) == 0
     }
 
     /// Returns the hash by which a switch with this salt selects among equal ports ([`fabric::switch_salt`]).
@@ -314,8 +314,8 @@ impl Packet {
 
     /// Requests an immediate acknowledgement.
     #[inline(always)]
-    pub(crate) fn set_ask(&mut self) {
-        self.set(ASK);
+    pub(crate) fn set_requests_ack(&mut self) {
+        self.set(REQUESTS_ACK);
     }
 
     /// The packet on the link behind a port.
@@ -369,12 +369,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_in_flight_costs_32_bytes_here() {
+    fn a_packet_takes_32_bytes() {
         assert_eq!(size_of::<Packet>(), 32);
     }
 
     #[test]
-    fn a_trimmed_packet_goes_where_it_went_as_control() {
+    fn a_trimmed_packet_keeps_its_path() {
         let header = ForwardingHeader {
             flow: 3,
             dst: 4,

@@ -27,9 +27,9 @@ pub(crate) struct Partition<L> {
     /// Number of arrivals at hosts.
     pub(crate) received: u64,
     /// Number of events that hosts scheduled for themselves.
-    pub(crate) acts: u64,
+    pub(crate) host_events: u64,
     /// Dependency notices for hosts of other partitions.
-    pub(crate) news: Vec<DependencyNotice>,
+    pub(crate) notices: Vec<DependencyNotice>,
     /// By host here: state for tie-breaking; empty if ties need none.
     ties: Vec<HostTies>,
     /// By host here: its recorded flows; empty if the run is not recorded.
@@ -102,7 +102,7 @@ impl Nic for NicPort<'_> {
 
     fn received_late(&mut self, packet: &Packet) {
         if let Some(recorder) = &mut self.plane.recorder {
-            recorder.hears(packet);
+            recorder.receives_late(packet);
         }
     }
 
@@ -149,8 +149,8 @@ impl<L: ControlLaw> Partition<L> {
             node_of,
             local_of,
             received: 0,
-            acts: 0,
-            news: Vec::new(),
+            host_events: 0,
+            notices: Vec::new(),
             ties: Vec::new(),
             recorded: Vec::new(),
             checks: Checks::default(),
@@ -182,10 +182,10 @@ impl<L: ControlLaw> Partition<L> {
         }
     }
 
-    /// Takes news to a host of this partition; between epochs only.
-    pub(crate) fn deliver_news(&mut self, news: DependencyNotice, setup: &Setup) {
-        let host = self.local_of[setup.flows[news.flow.0 as usize].src.index()] as usize;
-        if self.hosts.hear_of(host, news, setup).is_some() {
+    /// Delivers a notice to a host of this partition; between epochs only.
+    pub(crate) fn deliver_notice(&mut self, notice: DependencyNotice, setup: &Setup) {
+        let host = self.local_of[setup.flows[notice.flow.0 as usize].src.index()] as usize;
+        if self.hosts.on_dependency_met(host, notice, setup).is_some() {
             self.wake(host);
         }
     }
@@ -218,7 +218,7 @@ impl<L: ControlLaw> Partition<L> {
 
     /// Returns how many events nodes have processed.
     pub(crate) fn events(&self) -> u64 {
-        self.plane.forwarded + self.received + self.acts
+        self.plane.forwarded + self.received + self.host_events
     }
 
     /// Checks the contents of the nodes here, once they have run up to `now`, if there were enough events since the last
@@ -243,7 +243,7 @@ impl<L: ControlLaw> Partition<L> {
     pub(crate) fn check_at_end(&mut self, now: Time, setup: &Setup) -> Result<(), (NodeId, String)> {
         self.check(now, setup)?;
         let local = |host: HostId| self.local_of[host.index()] as usize;
-        self.hosts.check_ends(local, setup).map_err(|(host, what)| (self.name_of(host), what))
+        self.hosts.check_ends(local, setup).map_err(|(host, error)| (self.name_of(host), error))
     }
 
     /// Returns the network node of a host here.
@@ -255,9 +255,9 @@ impl<L: ControlLaw> Partition<L> {
     fn check(&mut self, now: Time, setup: &Setup) -> Result<usize, (NodeId, String)> {
         let first = self.plane.first_node();
         let name = |node: usize| NodeId(first + node as u32);
-        let (mut examined, mut acting) = (0, Vec::new());
+        let (mut examined, mut scheduled) = (0, Vec::new());
         for node in 0..self.host_of.len() {
-            examined += self.plane.check(node, now, setup).map_err(|what| (name(node), what))?;
+            examined += self.plane.check(node, now, setup).map_err(|error| (name(node), error))?;
             let host = self.host_of[node];
             if host == NO_HOST {
                 continue;
@@ -265,26 +265,26 @@ impl<L: ControlLaw> Partition<L> {
             let (link, _) = self.plane.host_ports(node, setup);
             let next = self.hosts.next_at(host as usize, self.plane.idle_at(link));
             if next.is_set() {
-                acting.push((node, next));
+                scheduled.push((node, next));
             }
         }
         let runs = self.plane.schedule().next_runs();
         examined += runs.examined();
-        if let Some((node, next)) = acting.into_iter().find(|&(node, next)| !runs.runs_by(node, next)) {
-            return Err((name(node), format!("it has something to do at {next:?} and does not run then")));
+        if let Some((node, next)) = scheduled.into_iter().find(|&(node, next)| !runs.runs_by(node, next)) {
+            return Err((name(node), format!("it has an event at {next:?}, but is not scheduled then")));
         }
         let local = |host: HostId| self.local_of[host.index()] as usize;
         let checked = self.hosts.check(now, local, setup);
-        Ok(examined + checked.map_err(|(host, what)| (self.name_of(host), what))?)
+        Ok(examined + checked.map_err(|(host, error)| (self.name_of(host), error))?)
     }
 
     /// Returns the links' outcomes, in order, with the pauses of hosts' NICs.
     pub(crate) fn links(&self, ended: Time, setup: &Setup) -> Vec<LinkOutcome> {
         let mut links: Vec<LinkOutcome> = self.plane.outcomes(ended, setup).collect();
         for (host, &node) in self.node_of.iter().enumerate() {
-            let (card, _) = self.plane.host_ports(node as usize, setup);
-            (links[card].pauses, links[card].paused) = self.hosts.pauses(host, ended);
-            links[card].credit_drops = self.hosts.credit_drops(host);
+            let (nic, _) = self.plane.host_ports(node as usize, setup);
+            (links[nic].pauses, links[nic].paused) = self.hosts.pauses(host, ended);
+            links[nic].credit_drops = self.hosts.credit_drops(host);
         }
         links
     }
@@ -301,22 +301,22 @@ impl<L: ControlLaw> Partition<L> {
         }
         (0..AHEAD).for_each(|behind| self.plane.prefetch_report(fifo, behind));
         loop {
-            let mut card = NicPort { plane: &mut self.plane, node, link, setup: context.setup, noting: None };
-            while self.hosts.news.is_empty() {
-                let Some((arrival, local)) = due(card.plane, &self.hosts, node, host, (link, fifo), end) else {
+            let mut nic = NicPort { plane: &mut self.plane, node, link, setup: context.setup, noting: None };
+            while self.hosts.notices.is_empty() {
+                let Some((arrival, local)) = due(nic.plane, &self.hosts, node, host, (link, fifo), end) else {
                     return;
                 };
                 if arrival <= local {
-                    let (packet, report) = card.plane.pop(fifo);
-                    card.plane.prefetch_report(fifo, AHEAD - 1);
+                    let (packet, report) = nic.plane.pop(fifo);
+                    nic.plane.prefetch_report(fifo, AHEAD - 1);
                     self.received += 1;
-                    self.hosts.on_packet(host, &packet, report, context, &mut card);
+                    self.hosts.on_packet(host, &packet, report, context, &mut nic);
                 } else {
-                    self.acts += 1;
-                    self.hosts.on_local(host, local, context, &mut card);
+                    self.host_events += 1;
+                    self.hosts.on_local(host, local, context, &mut nic);
                 }
             }
-            self.keep_own_news(host, context.setup);
+            self.deliver_own_notices(host, context.setup);
         }
     }
 
@@ -336,17 +336,17 @@ impl<L: ControlLaw> Partition<L> {
                 let (packet, report) = self.plane.pop(fifo);
                 self.plane.record_arrival(fifo, &packet, setup);
                 self.received += 1;
-                let mut card = NicPort { plane: &mut self.plane, node, link, setup, noting };
-                self.hosts.on_packet(host, &packet, report, context, &mut card);
+                let mut nic = NicPort { plane: &mut self.plane, node, link, setup, noting };
+                self.hosts.on_packet(host, &packet, report, context, &mut nic);
                 self.record_senders(host, arrival, Some(&packet), setup);
             } else {
-                self.acts += 1;
-                let mut card = NicPort { plane: &mut self.plane, node, link, setup, noting };
-                self.hosts.on_local(host, local, context, &mut card);
+                self.host_events += 1;
+                let mut nic = NicPort { plane: &mut self.plane, node, link, setup, noting };
+                self.hosts.on_local(host, local, context, &mut nic);
                 self.record_senders(host, local, None, setup);
             }
-            if !self.hosts.news.is_empty() {
-                self.keep_own_news(host, setup);
+            if !self.hosts.notices.is_empty() {
+                self.deliver_own_notices(host, setup);
             }
         }
     }
@@ -361,7 +361,7 @@ impl<L: ControlLaw> Partition<L> {
             let of_packet = received.filter(|packet| packet.flow == flow).and_then(identify);
             let event = SenderEvent {
                 time: now,
-                trigger: of_packet.or_else(|| recorder.take_heard(flow)),
+                trigger: of_packet.or_else(|| recorder.take_received_late(flow)),
                 sent: recorder.take_sent(flow),
                 view: self.hosts.view(flow, now),
             };
@@ -399,18 +399,18 @@ impl<L: ControlLaw> Partition<L> {
                 ties.arrives(&packet, since);
                 let noting = Some(Noting { ties: Some(ties) });
                 self.plane.record_arrival(fifo, &packet, context.setup);
-                let mut card = NicPort { plane: &mut self.plane, node, link, setup: context.setup, noting };
-                self.hosts.on_packet(host, &packet, report, context, &mut card);
+                let mut nic = NicPort { plane: &mut self.plane, node, link, setup: context.setup, noting };
+                self.hosts.on_packet(host, &packet, report, context, &mut nic);
                 self.record_senders(host, now, Some(&packet), context.setup);
                 if packet.is_ack() {
                     self.ties[host].repace(packet.flow, self.hosts.paced_at(packet.flow), now);
                 }
             } else {
-                self.acts += 1;
+                self.host_events += 1;
                 ties.acts(now);
                 let noting = Some(Noting { ties: Some(ties) });
-                let mut card = NicPort { plane: &mut self.plane, node, link, setup: context.setup, noting };
-                self.hosts.on_local(host, local, context, &mut card);
+                let mut nic = NicPort { plane: &mut self.plane, node, link, setup: context.setup, noting };
+                self.hosts.on_local(host, local, context, &mut nic);
                 self.record_senders(host, now, None, context.setup);
             }
             let ties = &mut self.ties[host];
@@ -421,22 +421,22 @@ impl<L: ControlLaw> Partition<L> {
             if idle_at <= now && self.hosts.next_at(host, idle_at) > now {
                 ties.falls_idle(now);
             }
-            if !self.hosts.news.is_empty() {
-                self.keep_own_news(host, context.setup);
+            if !self.hosts.notices.is_empty() {
+                self.deliver_own_notices(host, context.setup);
             }
         }
     }
 
-    /// Takes news to this partition's hosts; the rest waits for the end of the epoch. A host other than the running one is
+    /// Delivers notices to this partition's hosts; the others wait for the end of the epoch. A host other than the running one is
     /// at least two links away, so flows that it starts begin in a later window.
-    fn keep_own_news(&mut self, running: usize, setup: &Setup) {
-        for news in std::mem::take(&mut self.hosts.news) {
-            let host = self.local_of[setup.flows[news.flow.0 as usize].src.index()];
+    fn deliver_own_notices(&mut self, running: usize, setup: &Setup) {
+        for notice in std::mem::take(&mut self.hosts.notices) {
+            let host = self.local_of[setup.flows[notice.flow.0 as usize].src.index()];
             if host == NO_HOST {
-                self.news.push(news);
+                self.notices.push(notice);
                 continue;
             }
-            let start = self.hosts.hear_of(host as usize, news, setup);
+            let start = self.hosts.on_dependency_met(host as usize, notice, setup);
             if let Some(time) = start.filter(|_| host as usize != running) {
                 self.plane.schedule().activate(self.node_of[host as usize] as usize, time);
             }

@@ -15,7 +15,7 @@ use crate::merge::{DONE, Entrants, Merge, MergeTree, follow};
 use crate::packet::{Packet, TelemetrySlot};
 use crate::recorder::{LossLog, Recorder};
 use crate::schedule::Schedule;
-use crate::shared_buffer::{Around, SharedBufferNode};
+use crate::shared_buffer::{SharedBufferNode, SwitchContext};
 use crate::ticks::Ticks;
 use crate::tie_break::ScheduleKey;
 
@@ -93,7 +93,7 @@ impl Plane {
     /// Removes the first packet of a link that is not empty, with the data that it carries.
     #[inline(always)]
     pub(crate) fn pop(&mut self, fifo: usize) -> (Packet, TelemetrySlot) {
-        let (place, _) = self.links.fifos.pop_place(fifo);
+        let (place, _) = self.links.fifos.pop_slot(fifo);
         (self.links.fifos.at(place), self.links.fifos.report(place))
     }
 
@@ -179,7 +179,7 @@ impl Plane {
         entrants.clear();
         let mut next = Time::NEVER;
         for (input, &head) in self.links.fifos.heads(first..past).iter().enumerate() {
-            debug_assert!(head >= start, "an arrival at {head} in a window that began at {start}");
+            debug_assert!(head >= start, "an arrival at {head} before the start of its window at {start}");
             if head < end {
                 entrants.add(head.since(start), first + input);
                 self.links.fifos.prefetch(first + input);
@@ -237,7 +237,7 @@ impl Plane {
 
     /// The losses of recorded flows.
     pub(crate) fn take_loss_log(&mut self) -> Option<LossLog> {
-        self.links.toll.log.take().map(|log| *log)
+        self.links.loss_counters.log.take().map(|log| *log)
     }
 
     /// Runs a window of a switch that shares its buffer.
@@ -249,14 +249,14 @@ impl Plane {
         window: (usize, Time, Time),
         setup: &Setup,
     ) {
-        let (switch, mut around) = self.around(node, place, window.1, setup);
+        let (switch, mut context) = self.around(node, place, window.1, setup);
         let arrived = match entrants.tree() {
-            MergeTree::One(mut tree, winner) => switch.run(&mut tree, winner, window, &mut around),
-            MergeTree::Few(mut tree, winner) => switch.run(&mut tree, winner, window, &mut around),
-            MergeTree::Some(mut tree, winner) => switch.run(&mut tree, winner, window, &mut around),
-            MergeTree::Many(tree, winner) => switch.run(tree, winner, window, &mut around),
+            MergeTree::One(mut tree, winner) => switch.run(&mut tree, winner, window, &mut context),
+            MergeTree::Few(mut tree, winner) => switch.run(&mut tree, winner, window, &mut context),
+            MergeTree::Some(mut tree, winner) => switch.run(&mut tree, winner, window, &mut context),
+            MergeTree::Many(tree, winner) => switch.run(tree, winner, window, &mut context),
         };
-        switch.finish(window.2, &mut around);
+        switch.finish(window.2, &mut context);
         self.forwarded += arrived;
     }
 
@@ -267,9 +267,9 @@ impl Plane {
         place: usize,
         from: Time,
         setup: &'a Setup,
-    ) -> (&'a mut SharedBufferNode, Around<'a>) {
+    ) -> (&'a mut SharedBufferNode, SwitchContext<'a>) {
         let (chooser, salts) = (self.chooser(node, from, setup), self.salts());
-        let around = Around {
+        let context = SwitchContext {
             chooser,
             salts,
             links: &mut self.links,
@@ -278,7 +278,7 @@ impl Plane {
             port_samples: &mut self.samples,
             switch_samples: &mut self.switch_samples,
         };
-        (&mut self.shared[place], around)
+        (&mut self.shared[place], context)
     }
 
     /// Forwards packets in the order of a tree. Handles the cases that the hot loop leaves to it.
@@ -376,7 +376,7 @@ impl Plane {
         if let Some(passage) = port.enqueue(params, salt, &packet.arrival()) {
             self.links.depart_with(link, &packet, passage, report);
         } else {
-            self.links.toll.count(link, &packet, DropCause::Full);
+            self.links.loss_counters.count(link, &packet, DropCause::Full);
             self.links.forget(report);
         }
     }
@@ -393,7 +393,7 @@ impl Plane {
             debug_assert!(!self.links.failing.contains_key(&(link as u32)), "link {link} may be down");
             self.links.depart_by(way, &packet, passage, TelemetrySlot::NONE);
         } else {
-            self.links.toll.count(link, &packet, DropCause::Full);
+            self.links.loss_counters.count(link, &packet, DropCause::Full);
         }
     }
 

@@ -38,26 +38,26 @@ const NOT_RECORDED: u32 = u32::MAX;
 
 /// Losses of recorded flows.
 pub(crate) struct LossLog {
-    places: Arc<[u32]>,
+    log_indices: Arc<[u32]>,
     losses: Vec<(u32, PacketLoss)>,
 }
 
 impl LossLog {
     /// Notes a loss at a link with this number in the network.
     pub(crate) fn note(&mut self, link: u32, packet: &Packet, cause: DropCause) {
-        let Some(&place) = self.places.get(packet.flow as usize).filter(|&&place| place != NOT_RECORDED) else {
+        let Some(&index) = self.log_indices.get(packet.flow as usize).filter(|&&index| index != NOT_RECORDED) else {
             return;
         };
         if let Some(id) = identify(packet) {
-            self.losses.push((place, PacketLoss { time: packet.time, link: LinkId(link), packet: id, cause }));
+            self.losses.push((index, PacketLoss { time: packet.time, link: LinkId(link), packet: id, cause }));
         }
     }
 }
 
 /// The recorder of one partition.
 pub(crate) struct Recorder {
-    /// By flow: its place among the logs, or [`NOT_RECORDED`].
-    places: Arc<[u32]>,
+    /// By flow: its index among the logs, or [`NOT_RECORDED`].
+    log_indices: Arc<[u32]>,
     logs: Vec<FlowLog>,
     /// By FIFO of the partition: its link.
     links: Vec<u32>,
@@ -66,8 +66,8 @@ pub(crate) struct Recorder {
     uses: BTreeMap<LinkUse, u64>,
     /// Packets of recorded flows handed to the NIC since the last [`Recorder::take_sent`].
     sent: Vec<(u32, PacketId)>,
-    /// Packets that a host's transport received late since the last [`Recorder::take_heard`].
-    heard: Vec<(u32, PacketId)>,
+    /// Packets that a host's transport received late since the last [`Recorder::take_received_late`].
+    received_late: Vec<(u32, PacketId)>,
 }
 
 /// Spans of a link, in order of their beginnings.
@@ -97,9 +97,9 @@ impl LinkUseMeter {
 impl Recorder {
     /// The recorder of a partition.
     pub(crate) fn new(index: usize, setup: &Setup, layout: &Layout, config: &RecordConfig) -> Self {
-        let mut places = vec![NOT_RECORDED; setup.flows.len()];
-        for (place, flow) in (0..).zip(&config.flows) {
-            places[flow.0 as usize] = place;
+        let mut log_indices = vec![NOT_RECORDED; setup.flows.len()];
+        for (index, flow) in (0..).zip(&config.flows) {
+            log_indices[flow.0 as usize] = index;
         }
         let (mut links, mut meters) = (Vec::new(), BTreeMap::<usize, LinkUseMeter>::new());
         let mut fifo_of = BTreeMap::new();
@@ -120,29 +120,29 @@ impl Recorder {
             }
         }
         Self {
-            places: places.into(),
+            log_indices: log_indices.into(),
             logs: config.flows.iter().map(|flow| FlowLog { flow: flow.0, ..FlowLog::default() }).collect(),
             links,
             meters,
             uses: BTreeMap::new(),
             sent: Vec::new(),
-            heard: Vec::new(),
+            received_late: Vec::new(),
         }
     }
 
     /// An empty log of the losses of the same flows.
     pub(crate) fn loss_log(&self) -> LossLog {
-        LossLog { places: Arc::clone(&self.places), losses: Vec::new() }
+        LossLog { log_indices: Arc::clone(&self.log_indices), losses: Vec::new() }
     }
 
-    /// Returns a flow's place among the logs, if it is recorded.
-    fn place(&self, flow: u32) -> Option<u32> {
-        self.places.get(flow as usize).copied().filter(|&place| place != NOT_RECORDED)
+    /// Returns a flow's index among the logs, if it is recorded.
+    fn log_index(&self, flow: u32) -> Option<u32> {
+        self.log_indices.get(flow as usize).copied().filter(|&index| index != NOT_RECORDED)
     }
 
     /// Returns true if a flow's packets and sender are logged.
     pub(crate) fn has(&self, flow: u32) -> bool {
-        self.place(flow).is_some()
+        self.log_index(flow).is_some()
     }
 
     /// Records a packet that arrives over the link with this FIFO.
@@ -156,19 +156,19 @@ impl Recorder {
             let begin = end - params.service(packet.size.into()).min(end.since(Time::ZERO));
             meter.count(begin, end, FlowId(packet.flow), &mut self.uses);
         }
-        let Some(place) = self.place(packet.flow) else { return };
+        let Some(index) = self.log_index(packet.flow) else { return };
         if let Some(id) = identify(packet) {
             let arrival = PacketArrival { time: packet.time, link: LinkId(link), packet: id, size: packet.size };
-            self.logs[place as usize].arrivals.push(arrival);
+            self.logs[index as usize].arrivals.push(arrival);
         }
     }
 
     /// Records a packet that a host passes to its NIC.
     pub(crate) fn departs(&mut self, link: u32, packet: &Packet) {
-        let Some(place) = self.place(packet.flow) else { return };
+        let Some(index) = self.log_index(packet.flow) else { return };
         if let Some(id) = identify(packet) {
             let departure = PacketDeparture { time: packet.time, link: LinkId(link), packet: id };
-            self.logs[place as usize].departures.push(departure);
+            self.logs[index as usize].departures.push(departure);
             if id.kind == PacketKind::Data {
                 self.sent.push((packet.flow, id));
             }
@@ -176,30 +176,30 @@ impl Recorder {
     }
 
     /// Records that a host's transport receives a packet that waited in the host.
-    pub(crate) fn hears(&mut self, packet: &Packet) {
+    pub(crate) fn receives_late(&mut self, packet: &Packet) {
         if let Some(id) = identify(packet).filter(|_| self.has(packet.flow)) {
-            self.heard.push((packet.flow, id));
+            self.received_late.push((packet.flow, id));
         }
     }
 
     /// Takes the last packet of a flow that was handed to the NIC since the last call.
     pub(crate) fn take_sent(&mut self, flow: u32) -> Option<PacketId> {
-        let place = self.sent.iter().rposition(|(of, _)| *of == flow)?;
-        Some(self.sent.swap_remove(place).1)
+        let index = self.sent.iter().rposition(|(of, _)| *of == flow)?;
+        Some(self.sent.swap_remove(index).1)
     }
 
     /// Takes the last packet of a flow that the transport received late since the last call.
-    pub(crate) fn take_heard(&mut self, flow: u32) -> Option<PacketId> {
-        let place = self.heard.iter().rposition(|(of, _)| *of == flow)?;
-        let heard = self.heard[place].1;
-        self.heard.retain(|(of, _)| *of != flow);
-        Some(heard)
+    pub(crate) fn take_received_late(&mut self, flow: u32) -> Option<PacketId> {
+        let index = self.received_late.iter().rposition(|(of, _)| *of == flow)?;
+        let received_late = self.received_late[index].1;
+        self.received_late.retain(|(of, _)| *of != flow);
+        Some(received_late)
     }
 
     /// Logs an event of a sender, unless nothing happened.
     pub(crate) fn sender(&mut self, flow: u32, event: SenderEvent) {
-        let Some(place) = self.place(flow) else { return };
-        let events = &mut self.logs[place as usize].sender;
+        let Some(index) = self.log_index(flow) else { return };
+        let events = &mut self.logs[index as usize].sender;
         // Before its start and after its completion a flow has no sender.
         if event.view.is_none() && events.last().is_none_or(|last| last.view.is_none()) {
             return;
@@ -212,8 +212,8 @@ impl Recorder {
 
     /// The log, with the losses.
     pub(crate) fn finish(mut self, losses: Option<LossLog>) -> Recording {
-        for (place, loss) in losses.into_iter().flat_map(|log| log.losses) {
-            self.logs[place as usize].losses.push(loss);
+        for (index, loss) in losses.into_iter().flat_map(|log| log.losses) {
+            self.logs[index as usize].losses.push(loss);
         }
         Recording { flows: self.logs, uses: self.uses }
     }

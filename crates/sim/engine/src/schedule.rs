@@ -186,7 +186,7 @@ mod tests {
     const WINDOW: Span = Span::from_ps(999_983);
 
     #[test]
-    fn a_node_that_is_forgotten_is_found() {
+    fn next_runs_finds_unscheduled_nodes() {
         let mut schedule = Schedule::new(3, WINDOW);
         let far = Time::from_ps(999_983 * 1_000);
         schedule.activate_between(1, far);

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use experiment::{DropCause, PauseSample, PortSample, Setup, SwitchSample, TieBreak};
-use fabric::{Departure, LinkId, Losses, NodeId, NodeKind, Outlet, PfcAction, PortParams, SharedSwitch, Switch};
+use fabric::{Departure, LinkId, Losses, NodeId, NodeKind, PfcAction, PortParams, SharedSwitch, Switch, SwitchOutlet};
 use laws::Hop;
 use units::{Bytes, Rate, Span, Time};
 
 use crate::body::{Body, BodyKind};
 use crate::carried::Carried;
-use crate::controllers::{Act, Controllers};
+use crate::controllers::{ControllerMessage, Controllers};
 use crate::links::{Chooser, Links, Salts};
 use crate::merge::{DONE, Merge, follow};
 use crate::packet::Packet;
@@ -89,7 +89,7 @@ struct SharedOutlet<'a> {
     ties: Option<&'a mut SwitchTies>,
 }
 
-impl Outlet<Carried> for SharedOutlet<'_> {
+impl SwitchOutlet<Carried> for SharedOutlet<'_> {
     #[inline(always)]
     fn depart(&mut self, item: &Carried, departure: &Departure) {
         let Carried { packet, report } = item;
@@ -99,8 +99,8 @@ impl Outlet<Carried> for SharedOutlet<'_> {
         port.count(packet.size.into(), departure.passage);
         let params = &self.params[port.params as usize];
         if let Some(ties) = &mut self.ties {
-            let gone = departure.passage.arrives - params.delay();
-            self.links.since = Some(ties.leaves(departure.port, departure.begins, gone));
+            let departed_at = departure.passage.arrives - params.delay();
+            self.links.since = Some(ties.leaves(departure.port, departure.begins, departed_at));
         }
         if let Some(from) = departure.from {
             self.controllers.drained(from, packet.size.into());
@@ -110,7 +110,7 @@ impl Outlet<Carried> for SharedOutlet<'_> {
             && !packet.is_frame()
             && self.losses[departure.port].loses(params, self.salts.of(link), &packet.arrival())
         {
-            self.links.toll.count(link, packet, DropCause::Chance);
+            self.links.loss_counters.count(link, packet, DropCause::Chance);
             self.links.forget(report);
             return;
         }
@@ -136,7 +136,7 @@ impl Outlet<Carried> for SharedOutlet<'_> {
     fn drop(&mut self, item: &Carried, port: usize) {
         let link = self.first_link + port;
         self.links.egress[link].port.count_drop();
-        self.links.toll.count(link, &item.packet, DropCause::Full);
+        self.links.loss_counters.count(link, &item.packet, DropCause::Full);
         self.links.forget(item.report);
     }
 }
@@ -163,16 +163,22 @@ impl SharedOutlet<'_> {
         }
         let to = chooser.link(&carried.packet, setup) - self.first_link;
         if self.controllers.any() {
-            let acts = self.controllers.on_packet(from, to, carried, setup, self.links.reports.as_mut());
-            self.perform(acts, switch, chooser, setup);
+            let messages = self.controllers.on_packet(from, to, carried, setup, self.links.reports.as_mut());
+            self.perform(messages, switch, chooser, setup);
         }
         let arrival = carried.packet.arrival();
         switch.arrive(Some(from), to, &arrival, carried, self);
     }
 
     /// Sends the messages that controllers request.
-    fn perform(&mut self, acts: Vec<Act>, switch: &mut SharedSwitch<Carried>, chooser: Chooser, setup: &Setup) {
-        for Act { to, carried } in acts {
+    fn perform(
+        &mut self,
+        messages: Vec<ControllerMessage>,
+        switch: &mut SharedSwitch<Carried>,
+        chooser: Chooser,
+        setup: &Setup,
+    ) {
+        for ControllerMessage { to, carried } in messages {
             let to = to.unwrap_or_else(|| chooser.link(&carried.packet, setup) - self.first_link);
             let arrival = carried.packet.arrival();
             switch.arrive(None, to, &arrival, &carried, self);
@@ -193,7 +199,7 @@ fn in_units(hop: Hop, multi: u32) -> Hop {
 }
 
 /// The environment of a switch in a window.
-pub(crate) struct Around<'a> {
+pub(crate) struct SwitchContext<'a> {
     pub(crate) links: &'a mut Links,
     pub(crate) params: &'a [PortParams],
     pub(crate) chooser: Chooser<'a>,
@@ -263,23 +269,23 @@ impl SharedBufferNode {
         tree: &mut impl Merge,
         mut winner: u64,
         (first_input, start, end): (usize, Time, Time),
-        around: &mut Around,
+        context: &mut SwitchContext,
     ) -> u64 {
         if self.ties.is_some() {
-            return self.run_by_schedule(tree, winner, (first_input, start, end), around);
+            return self.run_by_schedule(tree, winner, (first_input, start, end), context);
         }
         let mut arrived = 0;
         while winner != DONE {
-            self.act_until(around.links.fifos.head(tree.input(winner)).just_after(), around);
-            let (chooser, setup, next_sample) = (around.chooser, around.setup, self.ticks.next_at());
-            let (switch, mut leaving) = self.split(around);
+            self.act_until(context.links.fifos.head(tree.input(winner)).just_after(), context);
+            let (chooser, setup, next_sample) = (context.chooser, context.setup, self.ticks.next_at());
+            let (switch, mut leaving) = self.split(context);
             // Until the switch acts by itself.
             while winner != DONE {
                 let input = tree.input(winner);
                 if next_sample.min(leaving.controllers.next_at()) <= leaving.links.fifos.head(input) {
                     break;
                 }
-                let (place, head) = leaving.links.fifos.pop_place(input);
+                let (place, head) = leaving.links.fifos.pop_slot(input);
                 let report = leaving.links.fifos.report(place);
                 let packet = leaving.links.fifos.at(place);
                 if let Some(reports) = &leaving.links.reports {
@@ -301,30 +307,30 @@ impl SharedBufferNode {
         tree: &mut impl Merge,
         mut winner: u64,
         (first_input, start, end): (usize, Time, Time),
-        around: &mut Around,
+        context: &mut SwitchContext,
     ) -> u64 {
         let mut arrived = 0;
         while winner != DONE {
             let Some(ties) = &mut self.ties else { return arrived };
             let mut tied = std::mem::take(&mut ties.tied);
-            let now = around.links.fifos.head(tree.input(winner));
-            while winner != DONE && around.links.fifos.head(tree.input(winner)) == now {
+            let now = context.links.fifos.head(tree.input(winner));
+            while winner != DONE && context.links.fifos.head(tree.input(winner)) == now {
                 let input = tree.input(winner);
-                let since = around.links.fifos.since(input);
-                let (place, head) = around.links.fifos.pop_place(input);
-                let (packet, report) = (around.links.fifos.at(place), around.links.fifos.report(place));
+                let since = context.links.fifos.since(input);
+                let (place, head) = context.links.fifos.pop_slot(input);
+                let (packet, report) = (context.links.fifos.at(place), context.links.fifos.report(place));
                 tied.push(ties.arriving(input - first_input, packet, report, since));
                 winner = tree.replace(winner, if head < end { follow(winner, head.since(start)) } else { DONE });
             }
             tied.sort_by_key(|it| it.order);
             for arriving in tied.drain(..) {
                 arrived += 1;
-                self.act_until(now.just_after(), around);
+                self.act_until(now.just_after(), context);
                 if let Some(ties) = &mut self.ties {
                     ties.take(&arriving);
                 }
-                let (chooser, setup) = (around.chooser, around.setup);
-                let (switch, mut leaving) = self.split(around);
+                let (chooser, setup) = (context.chooser, context.setup);
+                let (switch, mut leaving) = self.split(context);
                 let (from, mut carried) =
                     (leaving.port_of[arriving.input], Carried { packet: arriving.packet, report: arriving.report });
                 leaving.on_packet(switch, from.into(), &mut carried, chooser, setup);
@@ -337,25 +343,28 @@ impl SharedBufferNode {
     }
 
     /// Handles all of the switch's own events before `end`.
-    pub(crate) fn finish(&mut self, end: Time, around: &mut Around) {
-        self.act_until(end, around);
-        let (switch, mut leaving) = self.split(around);
+    pub(crate) fn finish(&mut self, end: Time, context: &mut SwitchContext) {
+        self.act_until(end, context);
+        let (switch, mut leaving) = self.split(context);
         switch.advance(end, &mut leaving);
     }
 
     #[inline(always)]
-    fn split<'a>(&'a mut self, around: &'a mut Around<'_>) -> (&'a mut SharedSwitch<Carried>, SharedOutlet<'a>) {
+    fn split<'a>(
+        &'a mut self,
+        context: &'a mut SwitchContext<'_>,
+    ) -> (&'a mut SharedSwitch<Carried>, SharedOutlet<'a>) {
         let leaving = SharedOutlet {
-            links: around.links,
+            links: context.links,
             controllers: &mut self.controllers,
             losses: &mut self.losses,
-            params: around.params,
+            params: context.params,
             first_link: self.first_link,
             reports: self.reports,
-            int_multi: around.setup.host.int_multi,
+            int_multi: context.setup.host.int_multi,
             others: &self.others,
             port_of: &self.port_of,
-            salts: around.salts,
+            salts: context.salts,
             ties: self.ties.as_deref_mut(),
         };
         (&mut self.switch, leaving)
@@ -363,43 +372,43 @@ impl SharedBufferNode {
 
     /// Samples and timers that are due before `until`, in order of time.
     #[inline]
-    fn act_until(&mut self, until: Time, around: &mut Around) {
+    fn act_until(&mut self, until: Time, context: &mut SwitchContext) {
         if self.ticks.are_due(until) || self.controllers.next_at() < until {
-            self.act(until, around);
+            self.act(until, context);
         }
     }
 
     #[cold]
-    fn act(&mut self, until: Time, around: &mut Around) {
+    fn act(&mut self, until: Time, context: &mut SwitchContext) {
         loop {
             let timer = self.controllers.next_at();
             if let Some(due) = self.ticks.due(until.min(timer)) {
-                self.sample(due, around);
+                self.sample(due, context);
             } else if timer < until {
                 {
-                    let (switch, mut leaving) = self.split(around);
+                    let (switch, mut leaving) = self.split(context);
                     switch.advance(timer, &mut leaving);
                 }
-                let acts = self.controllers.on_timer(timer, &self.switch, around.setup);
-                let (chooser, setup) = (around.chooser, around.setup);
-                let (switch, mut leaving) = self.split(around);
-                leaving.perform(acts, switch, chooser, setup);
+                let messages = self.controllers.on_timer(timer, &self.switch, context.setup);
+                let (chooser, setup) = (context.chooser, context.setup);
+                let (switch, mut leaving) = self.split(context);
+                leaving.perform(messages, switch, chooser, setup);
             } else {
                 return;
             }
         }
     }
 
-    fn sample(&mut self, due: Time, around: &mut Around) {
+    fn sample(&mut self, due: Time, context: &mut SwitchContext) {
         {
-            let (switch, mut leaving) = self.split(around);
+            let (switch, mut leaving) = self.split(context);
             switch.advance(due, &mut leaving);
         }
-        let out = around.setup.network.links_out(self.node);
+        let out = context.setup.network.links_out(self.node);
         for &port in &self.sampled {
             let port = usize::from(port);
             let (pseudo, feedback) = self.controllers.pseudo(port, due).unwrap_or((Bytes::ZERO, Rate::MAX));
-            around.port_samples.push(PortSample {
+            context.port_samples.push(PortSample {
                 time: due,
                 link: LinkId(out.start + port as u32),
                 queue: self.switch.queue(port),
@@ -410,7 +419,7 @@ impl SharedBufferNode {
             });
         }
         if self.samples_buffer {
-            around.switch_samples.push(SwitchSample { time: due, node: self.node, buffer: self.switch.held() });
+            context.switch_samples.push(SwitchSample { time: due, node: self.node, buffer: self.switch.held() });
         }
     }
 
@@ -423,7 +432,7 @@ impl SharedBufferNode {
     pub(crate) fn outcome(&self) -> experiment::SwitchOutcome {
         experiment::SwitchOutcome {
             node: self.node,
-            max_buffer: self.switch.most_held(),
+            max_buffer: self.switch.max_held(),
             headroom_drops: self.switch.headroom_drops(),
             messages: self.controllers.messages(),
             notifications: self.controllers.notifications(),
@@ -435,7 +444,7 @@ impl SharedBufferNode {
     pub(crate) fn link(&self, link: usize, end: Time) -> (u64, Bytes, u64, Span) {
         let port = link - self.first_link;
         let (pauses, paused) = self.switch.pauses(port, end);
-        (self.losses[port].count(), self.switch.most_queued(port), pauses, paused)
+        (self.losses[port].count(), self.switch.max_queued(port), pauses, paused)
     }
 
     /// Returns the pauses of sampled ports, up to `end`.

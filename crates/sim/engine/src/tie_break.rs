@@ -139,7 +139,7 @@ pub(crate) struct HostTies {
     /// The last packet of its NIC.
     began: LinkOccupancy,
     /// Set if the NIC has looked for a packet since the last one left.
-    looked: bool,
+    has_looked: bool,
     /// The alarm: the time at which it fires.
     alarm: Option<(Time, ScheduleKey)>,
     /// The time at which each flow with data left to send may send next by its pace.
@@ -158,7 +158,7 @@ impl HostTies {
         Self {
             input: Input::of(input, setup),
             began: LinkOccupancy::default(),
-            looked: true,
+            has_looked: true,
             alarm: None,
             paced: BTreeMap::new(),
             arrival: (Time::NEVER, ScheduleKey::BEGINNING),
@@ -180,16 +180,16 @@ impl HostTies {
     /// Marks the time before `now` as past, if no packet was sent in it.
     pub(crate) fn advance(&mut self, now: Time) {
         loop {
-            let idle = if self.looked { Time::NEVER } else { self.began.ends };
+            let idle = if self.has_looked { Time::NEVER } else { self.began.ends };
             let rings = self.alarm.map_or(Time::NEVER, |(rings, _)| rings);
             if idle.min(rings) >= now {
                 return;
             }
             if idle <= rings {
-                self.looked = true;
+                self.has_looked = true;
                 self.look(idle, self.began.since.then(self.began.at));
             } else if let Some((rings, since)) = self.alarm.take()
-                && self.looked
+                && self.has_looked
             {
                 self.look(rings, since);
             }
@@ -226,7 +226,7 @@ impl HostTies {
 
     /// Records a packet that is handed to the NIC, to leave from `begins` to `ends`. Returns the origin of its event.
     pub(crate) fn leaves(&mut self, begins: Time, ends: Time) -> ScheduleKey {
-        self.looked = false;
+        self.has_looked = false;
         self.began.next(begins, ends, self.event)
     }
 
@@ -253,8 +253,8 @@ impl HostTies {
 
     /// Ends an event after which the NIC is idle and finds nothing to send.
     pub(crate) fn falls_idle(&mut self, now: Time) {
-        if self.looked || self.began.ends <= now {
-            self.looked = true;
+        if self.has_looked || self.began.ends <= now {
+            self.has_looked = true;
             self.look(now, self.began.end(now).unwrap_or(self.event));
         }
     }
@@ -280,7 +280,7 @@ mod tests {
             symmetric: false,
             flows: Vec::new(),
             host: experiment::HostConfig::default(),
-            causes: experiment::Dependencies::default(),
+            dependencies: experiment::Dependencies::default(),
             modules: Vec::new(),
             series: experiment::SeriesConfig::default(),
             seed: 1,
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_began_first_comes_first_then_what_follows_from_the_earlier_event_then_the_order_before() {
+    fn ties_go_by_transmission_start_then_event_then_previous_order() {
         let setup = setup();
         let switch = setup.network.nodes().iter().position(|node| node.kind == NodeKind::Switch).unwrap();
         let to_switch = |link: &LinkId| setup.network.links()[link.index()].to.index() == switch;
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_knows_what_its_packets_follow_from() {
+    fn host_packets_inherit_their_schedule_keys() {
         let setup = setup();
         let mut host =
             HostTies::new(setup.network.links()[setup.network.uplink(fabric::HostId(0)).index()].reverse, &setup);

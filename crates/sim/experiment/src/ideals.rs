@@ -66,14 +66,14 @@ impl<'a> Ideals<'a> {
 
     /// Returns the minimum time from the start of a dependency's flow, which ends within `ideal`, until the sender of
     /// `flow`, which waits for it, is notified.
-    pub fn until_heard(&mut self, cause: Dependency, ideal: Span, flow: &FlowSpec) -> Span {
+    pub fn until_notified(&mut self, dependency: Dependency, ideal: Span, flow: &FlowSpec) -> Span {
         let setup = self.setup;
-        let happens = match cause {
+        let event_delay = match dependency {
             Dependency::Complete(_) => ideal,
             Dependency::Received(FlowId(of)) => ideal - self.back(&setup.flows[of as usize]),
             Dependency::Begun(_) => Span::ZERO,
         };
-        happens + setup.news_takes(cause, flow)
+        event_delay + setup.notice_delay(dependency, flow)
     }
 
     /// The least completion time: from the first bit sent to the last acknowledgement received.

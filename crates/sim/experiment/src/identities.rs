@@ -21,7 +21,7 @@ pub fn broken_identities(setup: &Setup, outcome: &Outcome) -> Vec<String> {
         senders(outcome),
         credits(outcome),
         losses(setup, outcome),
-        mended(setup, outcome),
+        losses_are_retransmitted(setup, outcome),
         counters(setup, outcome),
         queues(setup, outcome),
         utilisation(setup, outcome),
@@ -33,13 +33,13 @@ pub fn broken_identities(setup: &Setup, outcome: &Outcome) -> Vec<String> {
 fn packets(outcome: &Outcome) -> Option<String> {
     let engine = &outcome.engine;
     let lost: u64 = outcome.links.iter().map(|link| link.lost.data).sum();
-    let (sent, came, on_the_way) = (engine.data_packets, engine.data_received, engine.data_in_flight);
+    let (sent, received, in_flight) = (engine.data_packets, engine.data_received, engine.data_in_flight);
     let trimmed: u64 = outcome.links.iter().map(|link| link.trims).sum();
-    let all = [came, lost, trimmed, on_the_way].into_iter().map(u128::from).sum::<u128>();
+    let all = [received, lost, trimmed, in_flight].into_iter().map(u128::from).sum::<u128>();
     (u128::from(sent) != all).then(|| {
         let trimmed = if trimmed > 0 { format!(", {trimmed} were trimmed") } else { String::new() };
         format!(
-            "of {sent} data packets sent {came} came, {lost} were lost{trimmed} and {on_the_way} were on the way at the end"
+            "of {sent} data packets sent {received} came, {lost} were lost{trimmed}, and {in_flight} were in flight at the end"
         )
     })
 }
@@ -48,7 +48,7 @@ fn packets(outcome: &Outcome) -> Option<String> {
 fn senders(outcome: &Outcome) -> Option<String> {
     let (flows, hosts) =
         (outcome.flows.iter().map(|flow| flow.stats.packets_sent).sum::<u64>(), outcome.engine.data_packets);
-    (flows != hosts).then(|| format!("flows sent {flows} data packets, and their hosts {hosts}"))
+    (flows != hosts).then(|| format!("flows sent {flows} data packets, but their hosts sent {hosts}"))
 }
 
 /// Checks that a credit arrives once, or is dropped; one that arrived was used, was wasted, or is in hand.
@@ -57,11 +57,15 @@ fn credits(outcome: &Outcome) -> Option<String> {
     let (sent, received) = (flows().map(|it| it.sent).sum::<u64>(), flows().map(|it| it.received).sum::<u64>());
     let dropped: u64 = outcome.links.iter().map(|link| link.credit_drops + link.lost.credits).sum();
     if received + dropped > sent {
-        return Some(format!("of {sent} credits sent {received} came and {dropped} were lost, which is more"));
+        return Some(format!(
+            "of {sent} credits sent, {received} arrived and {dropped} were lost: the sum exceeds the number sent"
+        ));
     }
     let (flow, it) = flows().enumerate().find(|(_, it)| it.used + it.wasted > it.received)?;
-    let (came, used, wasted) = (it.received, it.used, it.wasted);
-    Some(format!("of {came} credits that flow {flow} received it used {used} and wasted {wasted}, which is more"))
+    let (received, used, wasted) = (it.received, it.used, it.wasted);
+    Some(format!(
+        "of {received} credits that flow {flow} received it used {used} and wasted {wasted}: the sum exceeds the number received"
+    ))
 }
 
 /// Checks that losses add up: per link over the kinds of packets, and over all links per flow.
@@ -73,11 +77,11 @@ fn losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
     }
     let on_links: u64 = outcome.links.iter().map(|link| link.lost.data + link.trims).sum();
     let of_flows: u64 = outcome.lost_of.iter().map(|&lost| u64::from(lost)).sum();
-    (on_links != of_flows).then(|| format!("links lost or trimmed {on_links} data packets, and flows lost {of_flows}"))
+    (on_links != of_flows).then(|| format!("links lost or trimmed {on_links} data packets, but flows lost {of_flows}"))
 }
 
 /// Checks that each lost packet of a flow that ended was sent again. Not for coded flows.
-fn mended(setup: &Setup, outcome: &Outcome) -> Option<String> {
+fn losses_are_retransmitted(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let flows = setup.flows.iter().zip(&outcome.flows).zip(&outcome.lost_of).enumerate();
     let mut broken = flows.filter(|(_, ((spec, end), lost))| {
         end.completed.is_set() && !spec.coded && u64::from(**lost) > end.stats.retransmits
@@ -95,7 +99,7 @@ fn counters(setup: &Setup, outcome: &Outcome) -> Option<String> {
         if end.delivered > spec.size || (end.completed.is_set() && end.delivered != spec.size) {
             return Some((flow, format!("{} of {} are delivered", end.delivered, spec.size)));
         }
-        end.stats.check(end.delivered).err().map(|what| (flow, what))
+        end.stats.check(end.delivered).err().map(|error| (flow, error))
     });
     let (flow, what) = broken.next()?;
     Some(format!("flow {flow}: {what}{}", others(broken.count())))
@@ -106,13 +110,13 @@ fn queues(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let network = &setup.network;
     let mut broken = (0..).map(LinkId).zip(&outcome.links).filter_map(|(link, it)| {
         let from = network.links()[link.index()].from;
-        let room = network.port(link).config().room();
+        let limit = network.port(link).config().room();
         let shares = network.nodes()[from.index()].switch.is_some();
-        (!shares && it.max_queue > room).then_some((link, it.max_queue, room))
+        (!shares && it.max_queue > limit).then_some((link, it.max_queue, limit))
     });
-    let (link, held, room) = broken.next()?;
+    let (link, held, limit) = broken.next()?;
     let name = network.link_name(link);
-    Some(format!("{name} held {held}, and its buffer has {room}{}", others(broken.count())))
+    Some(format!("{name} held {held}, but its buffer has only {limit}{}", others(broken.count())))
 }
 
 /// Checks that no link carries more than its rate. Bytes count when they enter the port, so the longest queue and a
@@ -121,15 +125,24 @@ fn utilisation(setup: &Setup, outcome: &Outcome) -> Option<String> {
     if !outcome.until.is_set() {
         return None;
     }
-    let lasted = outcome.until.since(Time::ZERO);
+    let duration = outcome.until.since(Time::ZERO);
     let mut broken = (0..).map(LinkId).zip(&outcome.links).filter_map(|(link, link_outcome)| {
         let port = setup.network.port(link).config();
-        let most = port.rate.bytes_in(lasted).get().saturating_add(link_outcome.max_queue.get()).saturating_add(MAX);
-        (port.tick == Tick::NONE && link_outcome.bytes.get() > most).then_some((link, link_outcome.bytes, most))
+        let max_bytes =
+            port.rate.bytes_in(duration).get().saturating_add(link_outcome.max_queue.get()).saturating_add(MAX);
+        (port.tick == Tick::NONE && link_outcome.bytes.get() > max_bytes).then_some((
+            link,
+            link_outcome.bytes,
+            max_bytes,
+        ))
     });
-    let (link, bytes, most) = broken.next()?;
+    let (link, bytes, max_bytes) = broken.next()?;
     let name = setup.network.link_name(link);
-    Some(format!("{name} carried {} bytes, and its rate allows {most}{}", bytes.get(), others(broken.count())))
+    Some(format!(
+        "{name} carried {} bytes, but its rate allows only {max_bytes}{}",
+        bytes.get(),
+        others(broken.count())
+    ))
 }
 
 fn others(more: usize) -> String {

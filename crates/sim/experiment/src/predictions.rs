@@ -18,8 +18,8 @@ pub struct Pairs {
 
 impl Pairs {
     /// Counts a pair, to the nanosecond.
-    pub fn add(&mut self, predictor: Span, came: Span) {
-        let (x, y) = (i128::from(predictor.ns()), i128::from(came.ns()));
+    pub fn add(&mut self, predictor: Span, actual: Span) {
+        let (x, y) = (i128::from(predictor.ns()), i128::from(actual.ns()));
         self.count += 1;
         self.x += x;
         self.y += y;

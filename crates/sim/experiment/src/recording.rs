@@ -197,13 +197,13 @@ impl PacketKind {
 
 impl PacketId {
     /// Returns true if it is a packet of the receiver that answers a data packet.
-    pub fn answers_data(&self) -> bool {
+    pub fn is_reply_to_data(&self) -> bool {
         matches!(self.kind, PacketKind::Ack | PacketKind::Nack)
     }
 
     /// Returns the data packet that an acknowledgement refers to.
     #[must_use]
-    pub fn answered(&self) -> Self {
+    pub fn acked_packet(&self) -> Self {
         Self { kind: PacketKind::Data, ..*self }
     }
 

@@ -291,7 +291,7 @@ pub struct Setup {
     /// The flows by [`FlowId`].
     pub flows: Vec<FlowSpec>,
     /// Dependencies of flows: the sets that their starts name.
-    pub causes: Dependencies,
+    pub dependencies: Dependencies,
     /// The behaviour of hosts.
     pub host: HostConfig,
     /// Controllers in switches.
@@ -339,7 +339,7 @@ pub struct PathBounds {
 
 impl PathBounds {
     /// Returns the longest wait on the forward path as used for coded flows: a base round trip if a queue has no limit.
-    pub fn wait_there(&self) -> Span {
+    pub fn forward_wait(&self) -> Span {
         self.longest_wait_there.unwrap_or(self.base_rtt)
     }
 }
@@ -379,10 +379,10 @@ impl Setup {
     /// Returns the maximum time of a packet of `size` bytes on the wire over any path that is equal to this one and has
     /// these waits, beyond its time over this path without queues.
     fn more_over(&self, path: &[LinkId], size: u32, wait: impl Fn(LinkId) -> Option<Span>) -> Option<Span> {
-        let most = self
+        let max = self
             .routes
             .slowest_path(&self.network, path, |link| Some(wait(link)? + base_one_way(&self.network, &[link], size)));
-        Some(most? - base_one_way(&self.network, path, size))
+        Some(max? - base_one_way(&self.network, path, size))
     }
 
     fn starts_at_host(&self, link: LinkId) -> bool {
@@ -390,7 +390,7 @@ impl Setup {
     }
 
     /// Returns whether acknowledgements of a flow from `src` to `dst` wait in no queue of data on their reverse path.
-    pub fn answers_go_first(&self, src: HostId, dst: HostId) -> bool {
+    pub fn acks_have_priority(&self, src: HostId, dst: HostId) -> bool {
         let back = self.first_path(dst, src);
         back.iter().skip(1).all(|&link| self.network.port(link).config().control_priority)
     }
@@ -430,7 +430,7 @@ impl Setup {
             let packets = u64::from(coding.code.data) + u64::from(coding.code.parity);
             let block = Bytes::new(packets * u64::from(self.host.mss + self.host.header));
             let narrowest = self.routes.narrowest(&self.network, &self.first_path(flow.src, flow.dst));
-            paths.wait_there() + narrowest.unwrap_or(Rate::MAX).tx_time(block)
+            paths.forward_wait() + narrowest.unwrap_or(Rate::MAX).tx_time(block)
         }))
     }
 

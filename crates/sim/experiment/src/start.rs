@@ -45,18 +45,18 @@ pub enum Start {
     At(Time),
     /// After all of its dependencies.
     Waits {
-        /// The causes, a set of [`Dependencies`].
-        causes: DependencySet,
+        /// The dependencies, a set of [`Dependencies`].
+        dependencies: DependencySet,
         /// Computation time of the sender after the last of them.
         after: Span,
     },
 }
 
-/// A set of causes, a place in [`Dependencies`].
+/// A set of dependencies, an index in [`Dependencies`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct DependencySet(u32);
 
-/// Sets of causes, one behind the other in one list.
+/// Sets of dependencies, one behind the other in one list.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Dependencies {
     /// By set: where it ends in `list`.
@@ -64,7 +64,7 @@ pub struct Dependencies {
     list: Vec<Dependency>,
     /// By set: before when a flow that waits for it does not start; few have that.
     earliest: BTreeMap<u32, Time>,
-    /// (place in `list`, how long the sender computes on that cause alone), in the order of places. Most causes have none.
+    /// (index in `list`, how long the sender computes on that dependency alone), in the order of indices. Most dependencies have none.
     lags: Vec<(u32, Span)>,
 }
 
@@ -72,17 +72,17 @@ impl Dependencies {
     /// Adds a set and returns the start of a flow that waits for all of it, and computes for `after` then.
     ///
     /// # Panics
-    /// If the set is empty, or with 2^32 causes.
-    pub fn start(&mut self, causes: impl IntoIterator<Item = Dependency>, after: Span) -> Start {
-        Start::Waits { causes: self.add(causes), after }
+    /// If the set is empty, or with 2^32 dependencies.
+    pub fn start(&mut self, dependencies: impl IntoIterator<Item = Dependency>, after: Span) -> Start {
+        Start::Waits { dependencies: self.add(dependencies), after }
     }
 
     /// Adds a set.
     ///
     /// # Panics
-    /// If the set is empty, for a flow would wait for ever, or with 2^32 causes.
-    pub fn add(&mut self, causes: impl IntoIterator<Item = Dependency>) -> DependencySet {
-        self.add_each(causes.into_iter().map(|cause| (cause, Span::ZERO)))
+    /// If the set is empty, for a flow would wait for ever, or with 2^32 dependencies.
+    pub fn add(&mut self, dependencies: impl IntoIterator<Item = Dependency>) -> DependencySet {
+        self.add_each(dependencies.into_iter().map(|dependency| (dependency, Span::ZERO)))
     }
 
     /// Adds a set of different dependencies, each with the sender's computation time on it alone: the set is complete
@@ -91,13 +91,13 @@ impl Dependencies {
     ///
     /// # Panics
     /// As [`Dependencies::add`].
-    pub fn add_each(&mut self, causes: impl IntoIterator<Item = (Dependency, Span)>) -> DependencySet {
+    pub fn add_each(&mut self, dependencies: impl IntoIterator<Item = (Dependency, Span)>) -> DependencySet {
         let before = self.list.len();
-        for (cause, lag) in causes {
+        for (dependency, lag) in dependencies {
             if lag > Span::ZERO {
                 self.lags.push((self.list.len() as u32, lag));
             }
-            self.list.push(cause);
+            self.list.push(dependency);
         }
         assert!(self.list.len() > before, "a flow that waits for nothing would wait for ever");
         self.close()
@@ -117,40 +117,40 @@ impl Dependencies {
 
     /// Returns the dependencies of a set.
     pub fn of(&self, set: DependencySet) -> &[Dependency] {
-        &self.list[self.places(set)]
+        &self.list[self.indices(set)]
     }
 
     /// Returns the sender's computation time on one dependency of a set alone.
     #[inline]
-    pub fn lag(&self, set: DependencySet, cause: Dependency) -> Span {
-        if self.lags.is_empty() { Span::ZERO } else { self.find_lag(set, cause) }
+    pub fn lag(&self, set: DependencySet, dependency: Dependency) -> Span {
+        if self.lags.is_empty() { Span::ZERO } else { self.find_lag(set, dependency) }
     }
 
-    fn find_lag(&self, set: DependencySet, cause: Dependency) -> Span {
-        let places = self.places(set);
-        let first = self.lags.partition_point(|&(place, _)| (place as usize) < places.start);
-        let mut lags = self.lags[first..].iter().take_while(|&&(place, _)| (place as usize) < places.end);
-        lags.find(|&&(place, _)| self.list[place as usize] == cause).map_or(Span::ZERO, |&(_, lag)| lag)
+    fn find_lag(&self, set: DependencySet, dependency: Dependency) -> Span {
+        let indices = self.indices(set);
+        let first = self.lags.partition_point(|&(index, _)| (index as usize) < indices.start);
+        let mut lags = self.lags[first..].iter().take_while(|&&(index, _)| (index as usize) < indices.end);
+        lags.find(|&&(index, _)| self.list[index as usize] == dependency).map_or(Span::ZERO, |&(_, lag)| lag)
     }
 
-    /// The places of a set's causes.
-    fn places(&self, set: DependencySet) -> Range<usize> {
-        let place = set.0 as usize;
-        let begins = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        begins as usize..self.ends[place] as usize
+    /// The indices of a set's dependencies.
+    fn indices(&self, set: DependencySet) -> Range<usize> {
+        let index = set.0 as usize;
+        let begins = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        begins as usize..self.ends[index] as usize
     }
 
     /// Adds the sets of `others`; their flow 0 is `first` here. Returns the mapping from their sets to the new ones.
     ///
     /// # Panics
-    /// With 2^32 causes.
+    /// With 2^32 dependencies.
     pub fn join(&mut self, others: &Self, first: FlowId) -> impl Fn(DependencySet) -> DependencySet + use<> {
         let before = self.ends.len() as u32;
         let listed = self.list.len() as u32;
-        self.lags.extend(others.lags.iter().map(|&(place, lag)| (listed + place, lag)));
+        self.lags.extend(others.lags.iter().map(|&(index, lag)| (listed + index, lag)));
         for set in 0..others.ends.len() as u32 {
-            let causes = others.of(DependencySet(set)).iter();
-            self.list.extend(causes.map(|cause| cause.of(FlowId(first.0 + cause.flow().0))));
+            let dependencies = others.of(DependencySet(set)).iter();
+            self.list.extend(dependencies.map(|dependency| dependency.of(FlowId(first.0 + dependency.flow().0))));
             self.close();
         }
         self.earliest.extend(others.earliest.iter().map(|(&set, &time)| (before + set, time)));
@@ -160,7 +160,7 @@ impl Dependencies {
     /// Ends the set that was added last.
     fn close(&mut self) -> DependencySet {
         let end = u32::try_from(self.list.len());
-        self.ends.push(end.expect("fewer than 2^32 causes"));
+        self.ends.push(end.expect("fewer than 2^32 dependencies"));
         DependencySet(self.ends.len() as u32 - 1)
     }
 }
@@ -170,45 +170,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_are_kept_apart_and_numbered_anew_where_they_join_others() {
+    fn joined_sets_are_renumbered() {
         let [a, b, c] =
             [Dependency::Complete(FlowId(0)), Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(2))];
-        let mut causes = Dependencies::default();
-        let (first, second) = (causes.add([a]), causes.add([b, c]));
-        assert_eq!((causes.of(first), causes.of(second)), (&[a][..], &[b, c][..]));
+        let mut dependencies = Dependencies::default();
+        let (first, second) = (dependencies.add([a]), dependencies.add([b, c]));
+        assert_eq!((dependencies.of(first), dependencies.of(second)), (&[a][..], &[b, c][..]));
         let mut all = Dependencies::default();
         let own = all.add([c]);
-        let here = all.join(&causes, FlowId(10));
+        let here = all.join(&dependencies, FlowId(10));
         assert_eq!(all.of(own), [c]);
         assert_eq!(all.of(here(first)), [Dependency::Complete(FlowId(10))]);
         assert_eq!(all.of(here(second)), [Dependency::Received(FlowId(11)), Dependency::Begun(FlowId(12))]);
     }
 
     #[test]
-    fn a_time_before_which_a_set_has_not_happened_goes_with_it() {
-        let mut causes = Dependencies::default();
-        let set = causes.add([Dependency::Complete(FlowId(0))]);
-        causes.not_before(set, Time::from_us(7));
+    fn the_earliest_start_of_a_set_survives_a_join() {
+        let mut dependencies = Dependencies::default();
+        let set = dependencies.add([Dependency::Complete(FlowId(0))]);
+        dependencies.not_before(set, Time::from_us(7));
         let mut all = Dependencies::default();
         let own = all.add([Dependency::Complete(FlowId(0))]);
-        let here = all.join(&causes, FlowId(10))(set);
+        let here = all.join(&dependencies, FlowId(10))(set);
         assert_eq!((all.earliest(here), all.earliest(own)), (Time::from_us(7), Time::ZERO));
     }
 
     #[test]
-    fn a_lag_belongs_to_one_cause_of_one_set() {
+    fn a_lag_belongs_to_one_dependency_of_one_set() {
         let [a, b] = [Dependency::Complete(FlowId(0)), Dependency::Received(FlowId(1))];
-        let mut causes = Dependencies::default();
-        let plain = causes.add([a, b]);
-        let late = causes.add_each([(a, Span::ZERO), (b, Span::from_us(3))]);
-        let later = causes.add_each([(a, Span::from_us(5)), (b, Span::ZERO)]);
-        let lags = |causes: &Dependencies, set, [a, b]: [Dependency; 2]| [causes.lag(set, a), causes.lag(set, b)];
-        assert_eq!(lags(&causes, plain, [a, b]), [Span::ZERO; 2]);
-        assert_eq!(lags(&causes, late, [a, b]), [Span::ZERO, Span::from_us(3)]);
-        assert_eq!(lags(&causes, later, [a, b]), [Span::from_us(5), Span::ZERO]);
+        let mut dependencies = Dependencies::default();
+        let plain = dependencies.add([a, b]);
+        let late = dependencies.add_each([(a, Span::ZERO), (b, Span::from_us(3))]);
+        let later = dependencies.add_each([(a, Span::from_us(5)), (b, Span::ZERO)]);
+        let lags = |dependencies: &Dependencies, set, [a, b]: [Dependency; 2]| {
+            [dependencies.lag(set, a), dependencies.lag(set, b)]
+        };
+        assert_eq!(lags(&dependencies, plain, [a, b]), [Span::ZERO; 2]);
+        assert_eq!(lags(&dependencies, late, [a, b]), [Span::ZERO, Span::from_us(3)]);
+        assert_eq!(lags(&dependencies, later, [a, b]), [Span::from_us(5), Span::ZERO]);
         let mut all = Dependencies::default();
         all.add([b]);
-        let here = all.join(&causes, FlowId(10));
+        let here = all.join(&dependencies, FlowId(10));
         let there = [Dependency::Complete(FlowId(10)), Dependency::Received(FlowId(11))];
         assert_eq!(lags(&all, here(late), there), [Span::ZERO, Span::from_us(3)]);
         assert_eq!(lags(&all, here(plain), there), [Span::ZERO; 2]);
@@ -216,7 +218,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "wait for ever")]
-    fn a_flow_waits_for_something() {
+    fn an_empty_dependency_set_panics() {
         Dependencies::default().start([], Span::ZERO);
     }
 }

@@ -16,7 +16,7 @@ use units::{Span, Time};
 use crate::setup::{FlowSpec, Setup};
 use crate::start::{Dependency, FlowId, Start};
 
-/// The flows that wait for each cause.
+/// The flows that wait for each dependency.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Waits {
     complete: Followers,
@@ -33,17 +33,20 @@ impl Waits {
     pub fn new(setup: &Setup) -> Self {
         let [mut complete, mut received, mut begun] = [(); 3].map(|()| Vec::new());
         for (follower, spec) in (0u32..).zip(&setup.flows) {
-            for cause in setup.causes_of(spec) {
-                let FlowId(flow) = cause.flow();
+            for dependency in setup.dependencies_of(spec) {
+                let FlowId(flow) = dependency.flow();
                 debug_assert!(
                     (flow as usize) < setup.flows.len(),
-                    "flow {follower} waits for {flow}, which is not there"
+                    "flow {follower} waits for flow {flow}, which does not exist"
                 );
-                let list = match cause {
+                let list = match dependency {
                     Dependency::Complete(_) => &mut complete,
                     Dependency::Received(_) => &mut received,
                     Dependency::Begun(_) => {
-                        debug_assert_eq!(setup.flows[flow as usize].src, spec.src, "only its sender knows");
+                        debug_assert_eq!(
+                            setup.flows[flow as usize].src, spec.src,
+                            "only the sender observes this event"
+                        );
                         &mut begun
                     }
                 };
@@ -57,15 +60,15 @@ impl Waits {
         Self { complete, received, begun }
     }
 
-    /// Returns the flows that depend on a cause, in the order of their numbers; one twice if it names the cause twice.
+    /// Returns the flows that wait for a dependency, in the order of their numbers; one twice if it names the dependency twice.
     #[inline]
-    pub fn followers(&self, cause: Dependency) -> impl Iterator<Item = FlowId> + '_ {
-        let list = match cause {
+    pub fn followers(&self, dependency: Dependency) -> impl Iterator<Item = FlowId> + '_ {
+        let list = match dependency {
             Dependency::Complete(_) => &self.complete,
             Dependency::Received(_) => &self.received,
             Dependency::Begun(_) => &self.begun,
         };
-        list.of(cause.flow())
+        list.of(dependency.flow())
     }
 }
 
@@ -79,17 +82,17 @@ impl Followers {
 
 impl Setup {
     /// Returns the dependencies of a flow; none if it starts at a time.
-    pub fn causes_of(&self, flow: &FlowSpec) -> &[Dependency] {
+    pub fn dependencies_of(&self, flow: &FlowSpec) -> &[Dependency] {
         match flow.start {
             Start::At(_) => &[],
-            Start::Waits { causes, .. } => self.causes.of(causes),
+            Start::Waits { dependencies, .. } => self.dependencies.of(dependencies),
         }
     }
 
-    /// The host at which a cause happens.
-    pub fn happens_at(&self, cause: Dependency) -> HostId {
-        let flow = &self.flows[cause.flow().0 as usize];
-        match cause {
+    /// The host at which a dependency is met.
+    pub fn location_of(&self, dependency: Dependency) -> HostId {
+        let flow = &self.flows[dependency.flow().0 as usize];
+        match dependency {
             Dependency::Complete(_) | Dependency::Begun(_) => flow.src,
             Dependency::Received(_) => flow.dst,
         }
@@ -97,51 +100,51 @@ impl Setup {
 
     /// Returns the time from a dependency's event until a flow's sender is notified and has computed on it alone. The
     /// notice takes no time on the host of the event, otherwise the one-way delay of an acknowledgement from there.
-    pub fn news_takes(&self, cause: Dependency, flow: &FlowSpec) -> Span {
+    pub fn notice_delay(&self, dependency: Dependency, flow: &FlowSpec) -> Span {
         let lag = match flow.start {
             Start::At(_) => Span::ZERO,
-            Start::Waits { causes, .. } => self.causes.lag(causes, cause),
+            Start::Waits { dependencies, .. } => self.dependencies.lag(dependencies, dependency),
         };
-        self.one_way(self.happens_at(cause), flow.src) + lag
+        self.one_way(self.location_of(dependency), flow.src) + lag
     }
 }
 
 /// Flows with some dependencies met, and others not.
 #[derive(Clone, Default, Debug)]
-pub struct Pending(BTreeMap<u32, Partly>);
+pub struct Pending(BTreeMap<u32, PartlyMet>);
 
 #[derive(Clone, Copy, Debug)]
-struct Partly {
+struct PartlyMet {
     /// Dependencies that are not met, at least 1.
     left: u32,
     /// The time at which the sender was notified of the last one so far.
-    heard: Time,
+    notified_at: Time,
 }
 
 impl Pending {
-    /// Records that one dependency of a flow is met, and that its sender is notified at `heard`. Returns the start of the
+    /// Records that one dependency of a flow is met, and that its sender is notified at `notified_at`. Returns the start of the
     /// flow, if that was its last dependency. The order of calls does not matter.
-    pub fn happened(&mut self, flow: FlowId, heard: Time, setup: &Setup) -> Option<Time> {
+    pub fn mark_met(&mut self, flow: FlowId, notified_at: Time, setup: &Setup) -> Option<Time> {
         let spec = &setup.flows[flow.0 as usize];
-        let Start::Waits { causes, after } = spec.start else {
+        let Start::Waits { dependencies, after } = spec.start else {
             debug_assert!(false, "{flow:?} waits for nothing");
             return None;
         };
-        let earliest = setup.causes.earliest(causes);
-        let causes = setup.causes.of(causes).len() as u32;
-        if causes == 1 {
-            return Some((heard + after).max(earliest));
+        let earliest = setup.dependencies.earliest(dependencies);
+        let count = setup.dependencies.of(dependencies).len() as u32;
+        if count == 1 {
+            return Some((notified_at + after).max(earliest));
         }
         match self.0.entry(flow.0) {
             Entry::Vacant(entry) => {
-                entry.insert(Partly { left: causes - 1, heard });
+                entry.insert(PartlyMet { left: count - 1, notified_at });
                 None
             }
             Entry::Occupied(mut entry) => {
-                let partly = entry.get_mut();
-                partly.left -= 1;
-                partly.heard = partly.heard.max(heard);
-                let (left, last) = (partly.left, partly.heard);
+                let partly_met = entry.get_mut();
+                partly_met.left -= 1;
+                partly_met.notified_at = partly_met.notified_at.max(notified_at);
+                let (left, last) = (partly_met.left, partly_met.notified_at);
                 (left == 0).then(|| {
                     entry.remove();
                     (last + after).max(earliest)

@@ -10,17 +10,17 @@ use narrows_wire::{Endpoint, Fingerprint, Incoming, Law, Service, Trust, config,
 
 const COPY: Service = Service::named("copy");
 
-/// Sends the file to one caller after the other.
+/// Sends the file to one client after the other.
 pub(crate) fn serve(listener: &Endpoint, file: &str) {
-    while let Some(caller) = wait(listener.accept()) {
-        if let Err(error) = send(caller, file) {
-            eprintln!("a caller did not get all of {file}: {error}");
+    while let Some(client) = wait(listener.accept()) {
+        if let Err(error) = send(client, file) {
+            eprintln!("a client did not get all of {file}: {error}");
         }
     }
 }
 
-fn send(caller: Incoming, file: &str) -> Result<(), Box<dyn Error>> {
-    let connection = caller.admit()?;
+fn send(client: Incoming, file: &str) -> Result<(), Box<dyn Error>> {
+    let connection = client.admit()?;
     let mut stream = wait(connection.open_one_way())?;
     io::copy(&mut File::open(file)?, &mut stream)?;
     stream.finish()?;
@@ -29,8 +29,8 @@ fn send(caller: Incoming, file: &str) -> Result<(), Box<dyn Error>> {
 
 /// Writes the data that a server sends to a new file. Returns the number of bytes.
 pub(crate) fn fetch(address: SocketAddr, server: Fingerprint, file: &str) -> Result<u64, Box<dyn Error>> {
-    let caller = Endpoint::call_from("0.0.0.0:0".parse()?, &config(COPY, Law::Bbr)?)?;
-    let connection = wait(caller.connect(address, Trust::Fingerprint(server), None))?;
+    let client = Endpoint::client("0.0.0.0:0".parse()?, &config(COPY, Law::Bbr)?)?;
+    let connection = wait(client.connect(address, Trust::Fingerprint(server), None))?;
     let mut stream = wait(connection.accept_stream())?.receive;
     Ok(io::copy(&mut stream, &mut File::create_new(file)?)?)
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 #[path = "../examples/copy.rs"]
 mod example;
 
-fn place(name: &str) -> PathBuf {
+fn test_dir(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("wire-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     folder
@@ -20,7 +20,7 @@ fn place(name: &str) -> PathBuf {
 
 #[test]
 fn the_example_copies_a_file() {
-    let folder = place("copy");
+    let folder = test_dir("copy");
     let (from, to) = (folder.join("from"), folder.join("to"));
     let content: Vec<u8> = (0..3_000_000u32).flat_map(u32::to_le_bytes).collect();
     fs::write(&from, &content).unwrap();
@@ -57,25 +57,25 @@ fn the_example_is_short_and_uses_one_crate() {
 fn pair() -> (Endpoint, Endpoint, Connection, Connection) {
     let config = config(Service::named("pair"), Law::NewReno).unwrap();
     let listener = Endpoint::listen("127.0.0.1:0".parse().unwrap(), &config).unwrap();
-    let caller = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+    let client = Endpoint::client("127.0.0.1:0".parse().unwrap(), &config).unwrap();
     let trust = Trust::Fingerprint(config.identity.fingerprint());
     let address = listener.address();
-    let (near, far) = thread::scope(|scope| {
-        let far = scope.spawn(|| block_on(PATIENCE, "a caller", listener.accept()).unwrap().admit().unwrap());
-        (block_on(PATIENCE, "a connection", caller.connect(address, trust, None)).unwrap(), far.join().unwrap())
+    let (client_end, listener_end) = thread::scope(|scope| {
+        let listener_end = scope.spawn(|| block_on(PATIENCE, "a client", listener.accept()).unwrap().admit().unwrap());
+        (block_on(PATIENCE, "a connection", client.connect(address, trust, None)).unwrap(), listener_end.join().unwrap())
     });
-    (listener, caller, near, far)
+    (listener, client, client_end, listener_end)
 }
 
 /// Bytes go through `tokio::io::copy` in both directions; shutting down ends a stream.
 #[test]
 fn streams_are_async_readers_and_writers() {
-    let (_listener, _caller, near, far) = pair();
+    let (_listener, _client, client_end, listener_end) = pair();
     let data: Vec<u8> = (0..500_000u32).flat_map(u32::to_le_bytes).collect();
     thread::scope(|scope| {
         let echo = scope.spawn(|| {
             block_on(PATIENCE, "the echo", async {
-                let both = far.accept_stream().await.unwrap();
+                let both = listener_end.accept_stream().await.unwrap();
                 let (mut send, mut receive): (SendStream, RecvStream) = (both.send.unwrap(), both.receive);
                 let copied = copy(&mut receive, &mut send).await.unwrap();
                 send.shutdown().await.unwrap();
@@ -84,7 +84,7 @@ fn streams_are_async_readers_and_writers() {
             })
         });
         let back = block_on(PATIENCE, "all bytes back", async {
-            let (mut send, mut receive) = near.open().await.unwrap();
+            let (mut send, mut receive) = client_end.open().await.unwrap();
             let reading = async {
                 let mut back = Vec::new();
                 AsyncReadExt::read_to_end(&mut receive, &mut back).await.map(|_| back)

@@ -14,7 +14,7 @@ use proto::settings::Settings;
 use proto::side::Side;
 use units::{Bytes, Span, Time};
 
-fn via(port: u16) -> FourTuple {
+fn four_tuple(port: u16) -> FourTuple {
     FourTuple { socket: 0, remote: SocketAddr::from(([127, 0, 0, 1], port)) }
 }
 
@@ -30,7 +30,7 @@ fn carry(
         out.clear();
         let Some(transmit) = from.poll_transmit(now, handle, 40, out) else { return new };
         for datagram in out.chunks_mut(transmit.segment) {
-            if let Received::New(handle) = to.on_datagram(now, via(port), Codepoint::Ect0, datagram) {
+            if let Received::New(handle) = to.on_datagram(now, four_tuple(port), Codepoint::Ect0, datagram) {
                 new = Some(handle);
             }
         }
@@ -53,14 +53,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let config = EndpointConfig { settings: settings.clone(), provider: provider.clone(), identity };
         Ok::<_, Box<dyn std::error::Error>>(Endpoint::new(Time::ZERO, config, side)?)
     };
-    let (mut caller, mut listener) = (endpoint(1, Side::Client)?, endpoint(2, Side::Listener)?);
-    let ours = caller.connect(Time::ZERO, via(2), Trust::Anyone, None)?;
+    let (mut client, mut listener) = (endpoint(1, Side::Client)?, endpoint(2, Side::Listener)?);
+    let ours = client.connect(Time::ZERO, four_tuple(2), Trust::Anyone, None)?;
     let (mut theirs, mut now, mut out) = (None, Time::ZERO, Vec::new());
     let part = vec![7; 1 << 16];
     let (mut written, mut read, mut stream, mut incoming, mut buffer) = (0, 0, None, None, vec![0; 1 << 16]);
     while read < total {
         now += Span::from_us(20);
-        theirs = carry((&mut caller, ours, 1), &mut listener, now, &mut out).or(theirs);
+        theirs = carry((&mut client, ours, 1), &mut listener, now, &mut out).or(theirs);
         let Some(theirs) = theirs else { continue };
         let connection = listener.connection(theirs).ok_or("no connection")?;
         while let Some(event) = connection.poll_event() {
@@ -79,17 +79,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         listener.settle(theirs);
         listener.on_timer(now, theirs);
-        caller.on_timer(now, ours);
-        carry((&mut listener, theirs, 2), &mut caller, now, &mut out);
-        let connection = caller.connection(ours).ok_or("no connection")?;
+        client.on_timer(now, ours);
+        carry((&mut listener, theirs, 2), &mut client, now, &mut out);
+        let connection = client.connection(ours).ok_or("no connection")?;
         while connection.poll_event().is_some() {}
         if let Some(streams) = connection.streams() {
             stream = stream.or_else(|| streams.open_message(total));
             while let Some(stream) = stream.filter(|_| written < total) {
-                let most = (total - written).min(part.len() as u64) as usize;
-                let count = streams.write(stream, &part[..most])?;
+                let max_len = (total - written).min(part.len() as u64) as usize;
+                let count = streams.write(stream, &part[..max_len])?;
                 written += count as u64;
-                if count < most {
+                if count < max_len {
                     break;
                 }
             }

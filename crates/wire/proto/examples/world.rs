@@ -10,7 +10,7 @@ use world::scenes::scene;
 
 fn main() -> std::process::ExitCode {
     let Some(seed) = std::env::args().nth(1).and_then(|text| text.parse().ok()) else {
-        eprintln!("which seed? world SEED, a whole number");
+        eprintln!("usage: world SEED (a whole number)");
         return std::process::ExitCode::from(2);
     };
     let scene = scene(seed);

@@ -48,12 +48,12 @@ pub(crate) fn frames(bytes: &[u8]) {
             assert!(ack.received().all(|(number, _)| number <= ack.newest.last));
         }
     }
-    let mut again = Vec::new();
+    let mut rewritten = Vec::new();
     for frame in &frames {
-        frame.put(&mut again);
+        frame.put(&mut rewritten);
     }
-    assert!(again.len() <= bytes.len());
-    let reread: Result<Vec<Frame>, FrameError> = Frames::new(&again).collect();
+    assert!(rewritten.len() <= bytes.len());
+    let reread: Result<Vec<Frame>, FrameError> = Frames::new(&rewritten).collect();
     // Ranges and times keep their received encoding, which may be longer than necessary.
     assert_eq!(format!("{:?}", reread.map(plain)), format!("{:?}", Ok::<_, FrameError>(plain(frames))));
 }
@@ -73,9 +73,9 @@ fn plain(frames: Vec<Frame>) -> Vec<String> {
 /// Checks that parameters that were read, written and read again are the same.
 pub(crate) fn parameters(bytes: &[u8]) {
     let Ok(read) = Parameters::read(bytes) else { return };
-    let mut again = Vec::new();
-    read.put(&mut again);
-    assert_eq!(Parameters::read(&again), Ok(read));
+    let mut rewritten = Vec::new();
+    read.put(&mut rewritten);
+    assert_eq!(Parameters::read(&rewritten), Ok(read));
 }
 
 fn endpoint(seed: u8) -> Endpoint {
@@ -87,7 +87,7 @@ fn endpoint(seed: u8) -> Endpoint {
     Endpoint::new(Time::ZERO, EndpointConfig { settings, provider, identity }, Side::Listener).unwrap()
 }
 
-fn via(host: u8) -> FourTuple {
+fn four_tuple(host: u8) -> FourTuple {
     FourTuple { socket: 0, remote: SocketAddr::from(([192, 0, 2, host], 4_433)) }
 }
 
@@ -118,7 +118,7 @@ fn carry(
         out.clear();
         let Some(transmit) = from.poll_transmit(now, handle, 1, &mut out) else { break };
         let mut datagram = out[..transmit.segment].to_vec();
-        if let Received::New(handle) = to.on_datagram(now, via(host), Codepoint::Ect0, &mut datagram) {
+        if let Received::New(handle) = to.on_datagram(now, four_tuple(host), Codepoint::Ect0, &mut datagram) {
             new = Some(handle);
         }
     }
@@ -130,34 +130,34 @@ fn carry(
 pub(crate) fn strangers(bytes: &[u8]) {
     provider::begin(1, 0);
     let mut listener = endpoint(1);
-    let (mut came, mut left) = (0, 0);
+    let (mut received, mut sent) = (0, 0);
     for (at, part) in parts(bytes).enumerate().take(64) {
         let mut datagram = part.to_vec();
-        came += datagram.len();
+        received += datagram.len();
         let now = Time::from_ms(100 * at as u64);
-        listener.on_datagram(now, via(7), Codepoint::NotEct, &mut datagram);
+        listener.on_datagram(now, four_tuple(7), Codepoint::NotEct, &mut datagram);
         let (handles, mut out): (Vec<ConnectionHandle>, _) = (listener.handles().collect(), Vec::new());
         for handle in handles {
             listener.on_timer(now, handle);
             while listener.poll_transmit(now, handle, 1, &mut out).is_some() {}
         }
-        while listener.poll_answer(&mut out).is_some() {}
-        left += out.len();
+        while listener.poll_reply(&mut out).is_some() {}
+        sent += out.len();
     }
-    assert!(left <= 3 * came, "{left} bytes for {came}");
+    assert!(sent <= 3 * received, "{sent} bytes for {received}");
 }
 
 /// Passes frames of a peer that has keys, each part of the input in a packet of its own: nothing panics, and no
 /// connection lasts forever.
 pub(crate) fn sealed(bytes: &[u8]) {
     provider::begin(1, 0);
-    let (mut caller, mut listener) = (endpoint(1), endpoint(2));
-    let ours = caller.connect(Time::ZERO, via(1), Trust::Anyone, None).unwrap();
+    let (mut client, mut listener) = (endpoint(1), endpoint(2));
+    let ours = client.connect(Time::ZERO, four_tuple(1), Trust::Anyone, None).unwrap();
     let mut theirs = None;
     let mut now = Time::ZERO;
     for _ in 0..4 {
         now += units::Span::from_ms(5);
-        theirs = carry(&mut caller, ours, &mut listener, 2, now).or(theirs);
+        theirs = carry(&mut client, ours, &mut listener, 2, now).or(theirs);
         let Some(handle) = theirs else { return };
         while let Some(event) = listener.connection(handle).and_then(proto::connection::Connection::poll_event) {
             if let Event::Claim(_) = event {
@@ -165,12 +165,12 @@ pub(crate) fn sealed(bytes: &[u8]) {
                 listener.settle(handle);
             }
         }
-        carry(&mut listener, handle, &mut caller, 1, now);
+        carry(&mut listener, handle, &mut client, 1, now);
     }
     let Some(theirs) = theirs else { return };
     for (at, part) in parts(bytes).enumerate().take(64) {
         now += units::Span::from_ms(20);
-        for (endpoint, handle) in [(&mut caller, ours), (&mut listener, theirs)] {
+        for (endpoint, handle) in [(&mut client, ours), (&mut listener, theirs)] {
             endpoint.on_timer(now, handle);
             let Some(connection) = endpoint.connection(handle) else { continue };
             if let Some(streams) = connection.streams() {
@@ -183,13 +183,13 @@ pub(crate) fn sealed(bytes: &[u8]) {
             }
             while connection.poll_event().is_some() {}
         }
-        provider::say(part);
+        provider::inject_frames(part);
         if at % 2 == 0 {
-            carry(&mut caller, ours, &mut listener, 2, now);
-            carry(&mut listener, theirs, &mut caller, 1, now);
+            carry(&mut client, ours, &mut listener, 2, now);
+            carry(&mut listener, theirs, &mut client, 1, now);
         } else {
-            carry(&mut listener, theirs, &mut caller, 1, now);
-            carry(&mut caller, ours, &mut listener, 2, now);
+            carry(&mut listener, theirs, &mut client, 1, now);
+            carry(&mut client, ours, &mut listener, 2, now);
         }
     }
 }

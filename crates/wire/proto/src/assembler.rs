@@ -26,14 +26,14 @@ pub(crate) const MIN_KEPT_CAPACITY: usize = 1 << 15;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Inserted {
     /// The piece was stored, or was known already.
-    Taken,
+    Stored,
     /// The piece is ahead of a gap and does not fit. No part of it was stored, so its packet must not be acknowledged.
     Refused,
 }
 
 /// Repeated bytes that differ from the stored ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("other bytes came before for the same place")]
+#[error("data differs from data received earlier at the same offset")]
 pub(crate) struct Conflict;
 
 /// Bytes of one sequence, from the first that was not read.
@@ -53,15 +53,15 @@ pub(crate) struct Assembler {
     gaps: usize,
     /// Cost of the pieces ahead of a gap, in bytes.
     cost: usize,
-    most_gaps: usize,
-    most_ahead: usize,
+    max_gaps: usize,
+    max_ahead: usize,
 }
 
 impl Assembler {
-    /// Creates an empty assembler. It stores pieces ahead of a gap as long as there are at most `most_gaps` gaps and
-    /// the pieces cost at most `most_ahead` bytes, each its length plus [`PIECE_COST`]. Bytes in order are always
+    /// Creates an empty assembler. It stores pieces ahead of a gap as long as there are at most `max_gaps` gaps and
+    /// the pieces cost at most `max_ahead` bytes, each its length plus [`PIECE_COST`]. Bytes in order are always
     /// accepted: the owner limits the peer by flow control. The capacity counts in `memory`.
-    pub(crate) const fn new(most_gaps: usize, most_ahead: usize, memory: ReceiveMemory) -> Self {
+    pub(crate) const fn new(max_gaps: usize, max_ahead: usize, memory: ReceiveMemory) -> Self {
         Self {
             ready: VecDeque::new(),
             share: BufferShare::new(memory),
@@ -70,8 +70,8 @@ impl Assembler {
             ahead: BTreeMap::new(),
             gaps: 0,
             cost: 0,
-            most_gaps,
-            most_ahead,
+            max_gaps,
+            max_ahead,
         }
     }
 
@@ -89,7 +89,7 @@ impl Assembler {
         self.compare_with_ready(offset, &data[..known])?;
         let (offset, data) = (offset + known as u64, &data[known..]);
         if data.is_empty() {
-            return Ok(Inserted::Taken);
+            return Ok(Inserted::Stored);
         }
         if offset > end {
             return self.insert_ahead(offset, data);
@@ -103,7 +103,7 @@ impl Assembler {
         self.close_gaps();
         self.is_active = true;
         self.share.set(self.ready.capacity());
-        Ok(Inserted::Taken)
+        Ok(Inserted::Stored)
     }
 
     /// Moves as many bytes in order as are available and fit to the front of `out`. Returns their number. The memory is
@@ -157,7 +157,7 @@ impl Assembler {
     }
 
     /// Returns the stored bytes: those that can be read, and the cost of the pieces ahead of a gap.
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn buffered_bytes(&self) -> usize {
         self.ready.len() + self.cost
     }
 
@@ -196,12 +196,12 @@ impl Assembler {
             }
         }
         if known == data.len() {
-            return Ok(Inserted::Taken);
+            return Ok(Inserted::Stored);
         }
         let gaps = self.gaps + 1 - joined;
         let data = &data[to_usize(from - offset)..to_usize(to - offset)];
         let cost_after = self.cost - replaced + cost(data);
-        if gaps > self.most_gaps || cost_after > self.most_ahead {
+        if gaps > self.max_gaps || cost_after > self.max_ahead {
             return Ok(Inserted::Refused);
         }
         let mut inside = self.ahead.range((Included(from), Excluded(to))).next().map(|(&start, _)| start);
@@ -212,12 +212,12 @@ impl Assembler {
         self.ahead.insert(from, data.to_vec());
         (self.gaps, self.cost) = (gaps, cost_after);
         self.check_ahead();
-        Ok(Inserted::Taken)
+        Ok(Inserted::Stored)
     }
 
     /// Checks the counts of the pieces ahead, in debug builds.
     fn check_ahead(&self) {
-        debug_assert!(self.gaps <= self.most_gaps && self.cost <= self.most_ahead, "{} {}", self.gaps, self.cost);
+        debug_assert!(self.gaps <= self.max_gaps && self.cost <= self.max_ahead, "{} {}", self.gaps, self.cost);
         debug_assert_eq!(self.ahead.is_empty(), self.gaps == 0, "{} gaps", self.gaps);
         debug_assert!(self.ahead.first_key_value().is_none_or(|(&start, _)| start > self.end()), "no gap is first");
     }
@@ -233,8 +233,8 @@ impl Assembler {
                 self.ready.extend(new);
             }
             let end = start + piece.len() as u64;
-            let run_goes_on = self.ahead.first_key_value().is_some_and(|(&next, _)| next == end);
-            self.gaps -= usize::from(!run_goes_on);
+            let run_continues = self.ahead.first_key_value().is_some_and(|(&next, _)| next == end);
+            self.gaps -= usize::from(!run_continues);
         }
         self.check_ahead();
     }
@@ -288,8 +288,8 @@ mod tests {
         (offset..offset + len).map(byte).collect()
     }
 
-    fn read(assembler: &mut Assembler, most: usize) -> Vec<u8> {
-        let mut out = vec![0; most];
+    fn read(assembler: &mut Assembler, max_len: usize) -> Vec<u8> {
+        let mut out = vec![0; max_len];
         let count = assembler.read(&mut out);
         out.truncate(count);
         out
@@ -299,21 +299,21 @@ mod tests {
     #[test]
     fn gaps_are_bounded() {
         let mut assembler = Assembler::new(2, 10_000, ReceiveMemory::default());
-        assert_eq!(assembler.insert(10, &piece(10, 5)), Ok(Inserted::Taken));
-        assert_eq!(assembler.insert(20, &piece(20, 5)), Ok(Inserted::Taken));
+        assert_eq!(assembler.insert(10, &piece(10, 5)), Ok(Inserted::Stored));
+        assert_eq!(assembler.insert(20, &piece(20, 5)), Ok(Inserted::Stored));
         assert_eq!(assembler.insert(30, &piece(30, 5)), Ok(Inserted::Refused));
         // Touches another: no gap more.
-        assert_eq!(assembler.insert(25, &piece(25, 5)), Ok(Inserted::Taken));
+        assert_eq!(assembler.insert(25, &piece(25, 5)), Ok(Inserted::Stored));
         // Closes one between two.
-        assert_eq!(assembler.insert(12, &piece(12, 10)), Ok(Inserted::Taken));
-        assert_eq!(assembler.insert(40, &piece(40, 5)), Ok(Inserted::Taken));
-        assert_eq!(assembler.insert(0, &piece(0, 5)), Ok(Inserted::Taken));
+        assert_eq!(assembler.insert(12, &piece(12, 10)), Ok(Inserted::Stored));
+        assert_eq!(assembler.insert(40, &piece(40, 5)), Ok(Inserted::Stored));
+        assert_eq!(assembler.insert(0, &piece(0, 5)), Ok(Inserted::Stored));
         assert_eq!((assembler.readable(), assembler.end()), (5, 5));
-        assert_eq!(assembler.insert(5, &piece(5, 5)), Ok(Inserted::Taken));
+        assert_eq!(assembler.insert(5, &piece(5, 5)), Ok(Inserted::Stored));
         assert_eq!(assembler.end(), 30);
-        assert_eq!(assembler.insert(29, &piece(29, 13)), Ok(Inserted::Taken));
+        assert_eq!(assembler.insert(29, &piece(29, 13)), Ok(Inserted::Stored));
         assert_eq!(read(&mut assembler, 100), piece(0, 45));
-        assert_eq!((assembler.held(), assembler.gaps, assembler.consumed()), (0, 0, 45));
+        assert_eq!((assembler.buffered_bytes(), assembler.gaps, assembler.consumed()), (0, 0, 45));
     }
 
     /// Checks that single bytes are counted by the memory that they take.
@@ -321,18 +321,18 @@ mod tests {
     fn small_pieces_count_more_than_their_bytes() {
         let mut assembler = Assembler::new(1000, 3 * (1 + PIECE_COST), ReceiveMemory::default());
         for offset in [6, 4, 2] {
-            assert_eq!(assembler.insert(offset, &piece(offset, 1)), Ok(Inserted::Taken));
+            assert_eq!(assembler.insert(offset, &piece(offset, 1)), Ok(Inserted::Stored));
         }
         assert_eq!(assembler.insert(8, &piece(8, 1)), Ok(Inserted::Refused));
         // A piece that replaces others.
-        assert_eq!(assembler.insert(2, &piece(2, 5)), Ok(Inserted::Taken));
-        assert_eq!(assembler.held(), 5 + PIECE_COST);
-        assert_eq!(assembler.insert(0, &piece(0, 2)), Ok(Inserted::Taken));
-        assert_eq!(assembler.held(), 7);
+        assert_eq!(assembler.insert(2, &piece(2, 5)), Ok(Inserted::Stored));
+        assert_eq!(assembler.buffered_bytes(), 5 + PIECE_COST);
+        assert_eq!(assembler.insert(0, &piece(0, 2)), Ok(Inserted::Stored));
+        assert_eq!(assembler.buffered_bytes(), 7);
     }
 
     #[test]
-    fn other_bytes_at_one_place_are_told() {
+    fn conflicting_bytes_are_errors() {
         let new = || {
             let mut assembler = Assembler::new(9, 1000, ReceiveMemory::default());
             assembler.insert(0, b"abc").unwrap();
@@ -344,15 +344,15 @@ mod tests {
         {
             let mut assembler = new();
             assert_eq!(assembler.insert(offset, data.as_bytes()), Err(Conflict), "{offset} {data}");
-            assert_eq!((assembler.end(), assembler.held()), (3, 6 + PIECE_COST));
+            assert_eq!((assembler.end(), assembler.buffered_bytes()), (3, 6 + PIECE_COST));
         }
         for (offset, data) in [(0, "abc"), (2, "cX"), (2, "cXXXg"), (4, "XXgh"), (8, "iX"), (5, "XghiX"), (20, "X")] {
-            assert_eq!(new().insert(offset, data.as_bytes()), Ok(Inserted::Taken), "{offset} {data}");
+            assert_eq!(new().insert(offset, data.as_bytes()), Ok(Inserted::Stored), "{offset} {data}");
         }
         let mut assembler = new();
         // Bytes that were read are no longer known.
         assert_eq!(read(&mut assembler, 2), b"ab");
-        assert_eq!(assembler.insert(0, b"XXc"), Ok(Inserted::Taken));
+        assert_eq!(assembler.insert(0, b"XXc"), Ok(Inserted::Stored));
         assert_eq!(assembler.insert(0, b"abX"), Err(Conflict));
     }
 
@@ -364,10 +364,10 @@ mod tests {
     }
 
     fn op() -> impl Strategy<Value = AssemblerOp> {
-        let place = || (0u64..300, prop_oneof![0u64..3, 0u64..60]);
+        let range = || (0u64..300, prop_oneof![0u64..3, 0u64..60]);
         prop_oneof![
-            10 => place().prop_map(|(offset, len)| AssemblerOp::Insert { offset, len }),
-            1 => (place(), 0u64..60)
+            10 => range().prop_map(|(offset, len)| AssemblerOp::Insert { offset, len }),
+            1 => (range(), 0u64..60)
                 .prop_map(|((offset, len), at)| AssemblerOp::Wrong { offset, len: len + 1, at: at % (len + 1) }),
             2 => (0usize..50).prop_map(AssemblerOp::Read),
         ]
@@ -375,40 +375,40 @@ mod tests {
 
     /// Reference model that stores every byte separately.
     struct Model {
-        held: BTreeMap<u64, u8>,
+        stored: BTreeMap<u64, u8>,
         consumed: u64,
     }
 
     impl Model {
         fn end(&self) -> u64 {
-            (self.consumed..1 << 20).find(|offset| !self.held.contains_key(offset)).unwrap_or(0)
+            (self.consumed..1 << 20).find(|offset| !self.stored.contains_key(offset)).unwrap_or(0)
         }
 
         fn gaps(&self) -> usize {
-            let begins = |offset: u64| offset > self.consumed && !self.held.contains_key(&(offset - 1));
-            self.held.keys().filter(|&&offset| begins(offset)).count()
+            let begins = |offset: u64| offset > self.consumed && !self.stored.contains_key(&(offset - 1));
+            self.stored.keys().filter(|&&offset| begins(offset)).count()
         }
     }
 
     proptest! {
         #[test]
         fn every_order_gives_the_same_bytes(
-            ops in proptest::collection::vec(op(), 1..120), most_gaps in 0usize..8, most_ahead in prop_oneof![0usize..1500, Just(1 << 20)],
+            ops in proptest::collection::vec(op(), 1..120), max_gaps in 0usize..8, max_ahead in prop_oneof![0usize..1500, Just(1 << 20)],
         ) {
-            let mut assembler = Assembler::new(most_gaps, most_ahead, ReceiveMemory::default());
-            let mut model = Model { held: BTreeMap::new(), consumed: 0 };
+            let mut assembler = Assembler::new(max_gaps, max_ahead, ReceiveMemory::default());
+            let mut model = Model { stored: BTreeMap::new(), consumed: 0 };
             for op in ops {
                 match op {
                     AssemblerOp::Insert { offset, len } => {
-                        let before = assembler.held();
-                        let mut after = Model { held: model.held.clone(), consumed: model.consumed };
-                        after.held.extend((offset.max(model.consumed)..offset + len).map(|offset| (offset, byte(offset))));
+                        let before = assembler.buffered_bytes();
+                        let mut after = Model { stored: model.stored.clone(), consumed: model.consumed };
+                        after.stored.extend((offset.max(model.consumed)..offset + len).map(|offset| (offset, byte(offset))));
                         match assembler.insert(offset, &piece(offset, len)).unwrap() {
-                            Inserted::Taken => model = after,
+                            Inserted::Stored => model = after,
                             Inserted::Refused => {
                                 prop_assert!(offset > model.end());
-                                prop_assert!(after.gaps() > most_gaps || most_ahead < 1 << 20);
-                                prop_assert_eq!(assembler.held(), before);
+                                prop_assert!(after.gaps() > max_gaps || max_ahead < 1 << 20);
+                                prop_assert_eq!(assembler.buffered_bytes(), before);
                             }
                         }
                     }
@@ -416,25 +416,25 @@ mod tests {
                         let mut data = piece(offset, len);
                         data[at as usize] ^= 1;
                         // A conflict requires stored bytes, and the model must not store wrong ones.
-                        if model.held.contains_key(&(offset + at)) {
+                        if model.stored.contains_key(&(offset + at)) {
                             prop_assert_eq!(assembler.insert(offset, &data), Err(Conflict));
                         }
                     }
-                    AssemblerOp::Read(most) => {
-                        let data = read(&mut assembler, most);
+                    AssemblerOp::Read(max_len) => {
+                        let data = read(&mut assembler, max_len);
                         prop_assert_eq!(&data, &piece(model.consumed, data.len() as u64));
-                        prop_assert_eq!(data.len() as u64, (model.end() - model.consumed).min(most as u64));
+                        prop_assert_eq!(data.len() as u64, (model.end() - model.consumed).min(max_len as u64));
                         model.consumed += data.len() as u64;
-                        model.held = model.held.split_off(&model.consumed);
+                        model.stored = model.stored.split_off(&model.consumed);
                     }
                 }
                 prop_assert_eq!((assembler.consumed(), assembler.end()), (model.consumed, model.end()));
                 prop_assert_eq!(assembler.gaps, model.gaps());
-                prop_assert!(assembler.gaps <= most_gaps);
+                prop_assert!(assembler.gaps <= max_gaps);
                 let ahead: usize = assembler.ahead.values().map(Vec::len).sum();
-                prop_assert_eq!(assembler.readable() + ahead, model.held.len());
+                prop_assert_eq!(assembler.readable() + ahead, model.stored.len());
                 prop_assert_eq!(assembler.cost, ahead + PIECE_COST * assembler.ahead.len());
-                prop_assert!(assembler.cost <= most_ahead);
+                prop_assert!(assembler.cost <= max_ahead);
             }
         }
     }
@@ -444,7 +444,7 @@ mod tests {
     fn descending_pieces_are_not_slow() {
         let mut assembler = Assembler::new(64, usize::MAX, ReceiveMemory::default());
         for offset in (1..100_000).rev() {
-            assert_eq!(assembler.insert(offset, &piece(offset, 3)), Ok(Inserted::Taken));
+            assert_eq!(assembler.insert(offset, &piece(offset, 3)), Ok(Inserted::Stored));
         }
         assert_eq!(assembler.gaps, 1);
         assembler.insert(0, &piece(0, 1)).unwrap();
@@ -488,7 +488,7 @@ mod tests {
 
     /// Unread bytes keep their memory; that of bytes that were read is released.
     #[test]
-    fn idle_bytes_keep_their_memory_alone() {
+    fn idle_buffers_shrink_to_their_bytes() {
         let mut assembler = Assembler::new(9, 1000, ReceiveMemory::default());
         assembler.insert(0, &piece(0, 1 << 20)).unwrap();
         for left in [1 << 20, 1 << 19, 1 << 10] {

@@ -19,7 +19,7 @@ pub struct CloseCode(pub u64);
 impl CloseCode {
     /// The application is done.
     pub const NONE: Self = Self(0);
-    /// Unknown caller.
+    /// Unknown client.
     pub const REFUSED: Self = Self(1);
     /// Too many connections.
     pub const BUSY: Self = Self(2);
@@ -81,46 +81,46 @@ impl fmt::Display for CloseCode {
 #[non_exhaustive]
 pub enum Closed {
     /// Closed by this end.
-    Here {
+    Locally {
         /// Error code.
         code: CloseCode,
         /// Reason as text.
         reason: String,
     },
     /// Closed by the peer.
-    There {
+    ByPeer {
         /// Error code.
         code: CloseCode,
         /// Reason as text, from the peer.
         reason: String,
     },
     /// Idle timeout, or handshake timeout. The idle timeout is the one that both ends agreed on. The handshake timeout
-    /// is 10 s, or less at a listener that needs the slot for another caller.
-    Silence,
+    /// is 10 s, or less at a listener that needs the slot for another client.
+    TimedOut,
     /// Stateless reset: the peer has restarted, or has discarded the connection.
     Reset,
     /// The peer does not support this version.
     Version,
-    /// The caller requested one service, and the listener offers another. Neither end is authenticated at this point.
+    /// The client requested one service, and the listener offers another. Neither end is authenticated at this point.
     Service {
         /// Service that the caller requested; none if it does not belong to this protocol.
-        asked: Option<Service>,
+        requested: Option<Service>,
         /// Service that the listener offers; none if it does not belong to this protocol.
-        here: Option<Service>,
+        offered: Option<Service>,
     },
 }
 
 impl fmt::Display for Closed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (label, code, reason) = match self {
-            Self::Here { code, reason } => ("this end", code, reason),
-            Self::There { code, reason } => ("the peer", code, reason),
-            Self::Silence => return f.write_str("the peer has not answered"),
+            Self::Locally { code, reason } => ("this end", code, reason),
+            Self::ByPeer { code, reason } => ("the peer", code, reason),
+            Self::TimedOut => return f.write_str("the peer has not answered"),
             Self::Reset => return f.write_str("the peer does not know this connection any more"),
             Self::Version => return f.write_str("the peer does not speak this version of the protocol"),
-            Self::Service { asked, here } => {
-                let (asked, here) = (ServiceName(*asked), ServiceName(*here));
-                return write!(f, "the caller asked for {asked}, and the listener offers {here}");
+            Self::Service { requested, offered } => {
+                let (requested, offered) = (ServiceName(*requested), ServiceName(*offered));
+                return write!(f, "the client requested {requested}, and the listener offers {offered}");
             }
         };
         write!(f, "{label} closed the connection")?;
@@ -194,10 +194,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_cut_where_a_character_ends() {
-        let fault = CloseReason::new(CloseCode::NONE, &"ä".repeat(200));
-        assert_eq!(fault.reason, "ä".repeat(128));
-        let closed = Closed::There { code: CloseCode(0x1007), reason: "so\n".to_owned() };
+    fn reasons_are_cut_at_a_character_boundary() {
+        let close_reason = CloseReason::new(CloseCode::NONE, &"ä".repeat(200));
+        assert_eq!(close_reason.reason, "ä".repeat(128));
+        let closed = Closed::ByPeer { code: CloseCode(0x1007), reason: "so\n".to_owned() };
         assert_eq!(closed.to_string(), "the peer closed the connection: application 7 (so\\n)");
     }
 }

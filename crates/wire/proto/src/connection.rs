@@ -16,7 +16,7 @@ use crate::admission::{Admission, EarlyPackets, PacketProperties, Undecryptable}
 use crate::blocks::CodingStats;
 use crate::closed::{CloseCode, CloseReason, Closed};
 use crate::data::{ConnectionUpdate, Data, NewData, OpenedPacket, ReadOutcome};
-use crate::dplpmtud::SMALLEST;
+use crate::dplpmtud::BASE_PLPMTU;
 use crate::endpoint_state::EndpointState;
 use crate::four_tuple::FourTuple;
 use crate::frame_queue::ConnectionFrame;
@@ -38,7 +38,7 @@ use crate::{Id, TOKEN_LEN};
 
 pub use crate::frame_queue::DatagramError;
 
-/// Maximum time until the handshake is complete and the caller known.
+/// Maximum time until the handshake is complete and the client known.
 const HANDSHAKE: Span = Span::from_s(10);
 
 /// Unanswered rounds of a liveness probe after which the peer counts as silent.
@@ -49,11 +49,11 @@ const MIN_LIVENESS_ROUND: Span = Span::from_ms(200);
 /// Event of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The keys are available. A caller may send from now on.
+    /// The keys are available. A client may send from now on.
     Connected,
-    /// A caller requests admission. The listener calls [`Connection::admit`] or [`Connection::refuse`].
+    /// A client requests admission. The listener calls [`Connection::admit`] or [`Connection::refuse`].
     Claim(PeerIdentity),
-    /// The listener has admitted this caller.
+    /// The listener has admitted this client.
     Admitted,
     /// Event of a stream.
     Stream(StreamEvent),
@@ -86,14 +86,14 @@ pub enum Liveness {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct LivenessProbe {
     /// Time from which packets that arrive were sent after the probe began.
-    answers_from: Time,
+    earliest_response: Time,
     /// Rounds that have begun.
     rounds: u32,
     /// End of the present round.
     until: Time,
 }
 
-/// Claimed identity of a caller.
+/// Claimed identity of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeerIdentity {
     /// The ticket that it claims to have; zeros without one. [`Connection::proves`] returns whether it has the secret.
@@ -106,7 +106,7 @@ pub struct PeerIdentity {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
     /// Their four-tuple.
-    pub via: FourTuple,
+    pub four_tuple: FourTuple,
     /// ECN codepoint of their IP headers.
     pub codepoint: Codepoint,
     /// Length of each datagram in the appended bytes; the last one may be shorter.
@@ -126,7 +126,7 @@ pub struct PathStats {
     /// Its number.
     pub path: u32,
     /// Its four-tuple.
-    pub via: FourTuple,
+    pub four_tuple: FourTuple,
     /// Set if it carries data.
     pub is_open: bool,
     /// Maximum UDP payload that the path supports, in bytes.
@@ -134,7 +134,7 @@ pub struct PathStats {
     /// The smoothed round trip.
     pub rtt: Span,
     /// The shortest round trip; none if none was measured.
-    pub least_rtt: Option<Span>,
+    pub min_rtt: Option<Span>,
     /// Sent packets, including ack-only packets.
     pub packets: u64,
     /// Bytes of frames that the peer has acknowledged.
@@ -166,9 +166,9 @@ enum ConnectionState {
     /// Closed by this end. Packets that still arrive are answered with a CLOSE, ever more rarely.
     Closing {
         until: Time,
-        fault: CloseReason,
-        came: u64,
-        answered: u64,
+        close_reason: CloseReason,
+        received: u64,
+        replied: u64,
         /// Kinds of packets in which a CLOSE is due: Initial, Handshake, all others.
         due: [bool; 3],
     },
@@ -184,11 +184,11 @@ pub(crate) struct NewConnection {
     pub(crate) side: Side,
     pub(crate) own_id: Id,
     /// Four-tuple of the handshake.
-    pub(crate) via: FourTuple,
-    /// The ID to which the caller sent its first packet.
+    pub(crate) four_tuple: FourTuple,
+    /// The ID to which the client sent its first packet.
     pub(crate) first_id: FirstId,
     pub(crate) handshake: Handshake,
-    /// Identifier and secret of a caller's ticket, if it has one.
+    /// Identifier and secret of a client's ticket, if it has one.
     pub(crate) secret: Option<(TicketId, Secret)>,
 }
 
@@ -196,8 +196,8 @@ pub(crate) struct NewConnection {
 struct ShortPacket<'a> {
     now: Time,
     /// Arrival time: earlier than `now` if the packet had to wait.
-    came: Time,
-    via: FourTuple,
+    received_at: Time,
+    four_tuple: FourTuple,
     codepoint: Codepoint,
     /// Its destination ID.
     to: Id,
@@ -208,30 +208,30 @@ struct ShortPacket<'a> {
 pub struct Connection {
     shared: EndpointState,
     side: Side,
-    watch: ObserverSlot,
+    observer: ObserverSlot,
     own_id: Id,
-    /// The ID to which the caller sent its first packet.
+    /// The ID to which the client sent its first packet.
     first_id: FirstId,
     /// Four-tuple of the handshake.
-    via: FourTuple,
-    budget: AmplificationLimit,
+    four_tuple: FourTuple,
+    amplification_limit: AmplificationLimit,
     handshake: Handshake,
-    early: EarlyPackets,
+    early_packets: EarlyPackets,
     data: Option<alloc::boxed::Box<Data>>,
     /// Secret that only both ends know, and the key of the peer.
     exporter: [u8; 32],
     peer: Option<Fingerprint>,
     secret: Option<(TicketId, Secret)>,
     admission: Admission,
-    life: ConnectionState,
-    began: Time,
+    state: ConnectionState,
+    started_at: Time,
     idle: Span,
-    heard_at: Time,
-    has_heard: bool,
+    last_activity_at: Time,
+    has_received: bool,
     /// PINGs sent by keep-alive since then.
-    asked: u32,
+    keep_alives: u32,
     /// Set if a packet was sent since the last one arrived.
-    spoke: bool,
+    sent_since_receive: bool,
     probe: Option<LivenessProbe>,
     events: VecDeque<Event>,
     ids: Vec<IdChange>,
@@ -240,32 +240,33 @@ pub struct Connection {
 impl Connection {
     /// Creates the connection of a handshake that has begun.
     pub(crate) fn new(new: NewConnection) -> Self {
-        let NewConnection { now, shared, side, own_id, via, first_id, handshake, secret } = new;
+        let NewConnection { now, shared, side, own_id, four_tuple, first_id, handshake, secret } = new;
         debug_assert!(secret.is_none() || side == Side::Client, "a listener has no ticket");
         let idle = shared.settings.idle;
-        let budget = if side == Side::Client { AmplificationLimit::PROVED } else { AmplificationLimit::default() };
+        let amplification_limit =
+            if side == Side::Client { AmplificationLimit::VALIDATED } else { AmplificationLimit::default() };
         Self {
             shared,
             side,
-            watch: handshake.watch().clone(),
+            observer: handshake.observer().clone(),
             own_id,
             first_id,
-            via,
-            budget,
+            four_tuple,
+            amplification_limit,
             handshake,
-            early: EarlyPackets::default(),
+            early_packets: EarlyPackets::default(),
             data: None,
             exporter: [0; 32],
             peer: None,
             secret,
             admission: Admission::new(side),
-            life: ConnectionState::Open,
-            began: now,
+            state: ConnectionState::Open,
+            started_at: now,
             idle,
-            heard_at: now,
-            has_heard: false,
-            asked: 0,
-            spoke: false,
+            last_activity_at: now,
+            has_received: false,
+            keep_alives: 0,
+            sent_since_receive: false,
             probe: None,
             events: VecDeque::new(),
             ids: alloc::vec![IdChange::New(own_id)],
@@ -274,22 +275,22 @@ impl Connection {
 
     /// Notes that a token has validated the peer's address.
     pub(crate) fn validate_address(&mut self) {
-        self.budget.prove();
+        self.amplification_limit.validate();
     }
 
     /// Returns whether the peer's address is validated.
     pub(crate) fn is_validated(&self) -> bool {
-        self.budget.is_proved()
+        self.amplification_limit.is_validated()
     }
 
-    /// Returns whether the caller has sent AUTH, and is not admitted.
+    /// Returns whether the client has sent AUTH, and is not admitted.
     pub(crate) fn has_claimed(&self) -> bool {
         self.admission.proof().is_some()
     }
 
-    /// Ends the connection without a packet: a listener needs its slot for another caller.
+    /// Ends the connection without a packet: a listener needs its slot for another client.
     pub(crate) fn evict(&mut self, now: Time) {
-        self.end(now, Closed::Silence);
+        self.end(now, Closed::TimedOut);
     }
 
     /// Returns the side of this end.
@@ -299,17 +300,17 @@ impl Connection {
 
     /// Returns the remote address of the handshake.
     pub fn remote(&self) -> SocketAddr {
-        self.via.remote
+        self.four_tuple.remote
     }
 
     /// Returns whether it is over and can be forgotten.
     pub fn is_over(&self) -> bool {
-        self.life == ConnectionState::Over
+        self.state == ConnectionState::Over
     }
 
-    /// Returns whether the handshake is not complete, or the caller not known.
+    /// Returns whether the handshake is not complete, or the client not known.
     pub(crate) fn is_unvalidated(&self) -> bool {
-        self.life == ConnectionState::Open && (self.data.is_none() || !self.admission.is_known())
+        self.state == ConnectionState::Open && (self.data.is_none() || !self.admission.is_admitted())
     }
 
     /// Returns the key that the peer has proved to possess.
@@ -323,53 +324,53 @@ impl Connection {
     }
 
     /// Returns the tokens by which a peer at the other end of this four-tuple may end the connection.
-    pub(crate) fn paths_to(&self, via: FourTuple) -> impl Iterator<Item = [u8; TOKEN_LEN]> + '_ {
+    pub(crate) fn paths_to(&self, four_tuple: FourTuple) -> impl Iterator<Item = [u8; TOKEN_LEN]> + '_ {
         let paths = self.data.iter().flat_map(|data| data.paths());
         // Packets of a path that is retired may be replayed, and are reset then.
-        paths.filter(move |path| path.via == via && path.is_used()).map(|path| path.theirs.token)
+        paths.filter(move |path| path.four_tuple == four_tuple && path.is_used()).map(|path| path.theirs.token)
     }
 
-    /// Returns the ID to which the caller sent its first packet.
+    /// Returns the ID to which the client sent its first packet.
     pub(crate) fn first_id(&self) -> FirstId {
         self.first_id
     }
 
     /// Returns whether a packet of the peer has opened.
-    pub(crate) fn has_heard(&self) -> bool {
-        self.has_heard
+    pub(crate) fn has_received(&self) -> bool {
+        self.has_received
     }
 
     /// Handles a datagram that was sent to one of its IDs.
-    pub(crate) fn on_datagram(&mut self, now: Time, via: FourTuple, codepoint: Codepoint, datagram: &mut [u8]) {
-        if let ConnectionState::Closing { came, answered, due, .. } = &mut self.life {
-            *came += 1;
-            if *came >= 2 * *answered {
-                *answered = *came;
+    pub(crate) fn on_datagram(&mut self, now: Time, four_tuple: FourTuple, codepoint: Codepoint, datagram: &mut [u8]) {
+        if let ConnectionState::Closing { received, replied, due, .. } = &mut self.state {
+            *received += 1;
+            if *received >= 2 * *replied {
+                *replied = *received;
                 *due = [self.data.is_none(), self.data.is_none(), true];
             }
             return;
         }
-        if self.life != ConnectionState::Open {
+        if self.state != ConnectionState::Open {
             return;
         }
         self.check_state();
-        if via == self.via {
-            self.budget.came(datagram.len());
+        if four_tuple == self.four_tuple {
+            self.amplification_limit.on_received(datagram.len());
         }
         let len_of_all = datagram.len();
         let mut rest = datagram;
-        while !rest.is_empty() && self.life == ConnectionState::Open {
+        while !rest.is_empty() && self.state == ConnectionState::Open {
             let Ok(ParsedPacket { header, number_at, len }) = ParsedPacket::read(rest) else { break };
             let outcome = match header {
                 // A shorter datagram with an Initial packet does not permit a full answer (RFC 9000 §14.1).
                 Header::Long { kind: LongKind::Initial, .. }
-                    if self.side == Side::Listener && len_of_all < usize::from(SMALLEST) =>
+                    if self.side == Side::Listener && len_of_all < usize::from(BASE_PLPMTU) =>
                 {
                     Ok(())
                 }
                 Header::Long { kind, from, .. } => {
                     let packet = &mut rest[..len];
-                    self.on_long(via, HandshakePacket { now, kind, from, codepoint, packet, number_at })
+                    self.on_long(four_tuple, HandshakePacket { now, kind, from, codepoint, packet, number_at })
                 }
                 Header::Retry { from, token, tag, .. } => {
                     let key = MacKey::new(self.first_id.as_bytes());
@@ -380,49 +381,54 @@ impl Connection {
                     }
                 }
                 Header::OtherVersion { .. } => break,
-                Header::Short { to } => {
-                    self.on_short(ShortPacket { now, came: now, via, codepoint, to, packet: &mut rest[..len] })
-                }
+                Header::Short { to } => self.on_short(ShortPacket {
+                    now,
+                    received_at: now,
+                    four_tuple,
+                    codepoint,
+                    to,
+                    packet: &mut rest[..len],
+                }),
             };
-            if let Err(fault) = outcome {
-                self.fail(now, fault);
+            if let Err(close_reason) = outcome {
+                self.fail(now, close_reason);
             }
             rest = &mut rest[len..];
         }
-        self.go_on(now);
+        self.advance(now);
     }
 
     /// Handles a reply of a listener that does not support this version.
     pub(crate) fn on_other_version(&mut self, now: Time) {
-        if self.life == ConnectionState::Open && !self.has_heard && self.side == Side::Client {
+        if self.state == ConnectionState::Open && !self.has_received && self.side == Side::Client {
             self.end(now, Closed::Version);
         }
     }
 
     /// Handles a reset: the peer has no state of the connection.
     pub(crate) fn on_reset(&mut self, now: Time) {
-        if self.life != ConnectionState::Over {
+        if self.state != ConnectionState::Over {
             self.end(now, Closed::Reset);
         }
     }
 
-    fn on_long(&mut self, via: FourTuple, came: HandshakePacket) -> Result<(), CloseReason> {
-        let now = came.now;
-        if via != self.via {
+    fn on_long(&mut self, four_tuple: FourTuple, received: HandshakePacket) -> Result<(), CloseReason> {
+        let now = received.now;
+        if four_tuple != self.four_tuple {
             return Ok(());
         }
-        match self.handshake.on_packet(came)? {
+        match self.handshake.on_packet(received)? {
             HandshakeRead::Nothing => {}
             HandshakeRead::Opened(kind) => {
-                self.heard(now);
+                self.on_receive(now);
                 if kind == LongKind::Handshake {
-                    self.budget.prove();
+                    self.amplification_limit.validate();
                 }
             }
-            HandshakeRead::Closed(fault) => self.drain(now, fault),
-            HandshakeRead::OtherService(asked) => {
-                self.heard(now);
-                self.turn_away(now, asked);
+            HandshakeRead::Closed(close_reason) => self.drain(now, close_reason),
+            HandshakeRead::OtherService(requested) => {
+                self.on_receive(now);
+                self.refuse_service(now, requested);
             }
         }
         Ok(())
@@ -430,25 +436,25 @@ impl Connection {
 
     /// Checks the invariants between calls of a connection, in debug builds.
     fn check_state(&self) {
-        let is_open = self.life == ConnectionState::Open;
+        let is_open = self.state == ConnectionState::Open;
         debug_assert!(!is_open || self.data.is_some() || self.handshake.is_open(), "an open connection has no keys");
-        debug_assert!(self.side == Side::Listener || self.admission.is_known(), "a caller waits for admission");
+        debug_assert!(self.side == Side::Listener || self.admission.is_admitted(), "a client waits for admission");
         debug_assert!(
-            self.side == Side::Listener || self.budget.is_proved(),
-            "a caller's listener has an amplification limit"
+            self.side == Side::Listener || self.amplification_limit.is_validated(),
+            "a client's listener has an amplification limit"
         );
         debug_assert!(self.probe.is_none_or(|probe| probe.rounds <= LIVENESS_ROUNDS), "{:?}", self.probe);
-        debug_assert!(!is_open || self.data.is_some() || !self.admission.is_known() || self.side == Side::Client);
+        debug_assert!(!is_open || self.data.is_some() || !self.admission.is_admitted() || self.side == Side::Client);
     }
 
     /// Opens the data phase once the handshake is complete; applies pending updates.
-    fn go_on(&mut self, now: Time) {
-        if self.life == ConnectionState::Open
-            && let Err(fault) = self.begin_data(now)
+    fn advance(&mut self, now: Time) {
+        if self.state == ConnectionState::Open
+            && let Err(close_reason) = self.begin_data(now)
         {
-            self.fail(now, fault);
+            self.fail(now, close_reason);
         }
-        self.take_news(now);
+        self.take_updates(now);
     }
 
     fn begin_data(&mut self, now: Time) -> Result<(), CloseReason> {
@@ -461,57 +467,59 @@ impl Connection {
         (self.peer, self.exporter) = (peer, exporter);
         let ours: Parameters = self.shared.settings.parameters();
         let (space, cause) = (observe::Space::Data, KeyCause::Tls);
-        self.watch.tell(now, || observe::Event::Parameters { ours: &ours, theirs: &theirs });
-        self.watch.tell(now, || observe::Event::Keys { space, updates: 0, cause });
-        self.watch.tell(now, || observe::Event::Progress(Establishment::Connected));
+        self.observer.report(now, || observe::Event::Parameters { ours: &ours, theirs: &theirs });
+        self.observer.report(now, || observe::Event::Keys { space, updates: 0, cause });
+        self.observer.report(now, || observe::Event::Progress(Establishment::Connected));
         let mut data = Data::new(NewData {
             now,
             shared: self.shared.clone(),
             side: self.side,
             keys: data_keys(keys, secrets),
-            watch: self.watch.clone(),
+            observer: self.observer.clone(),
             theirs,
             own_id: self.own_id,
             peer_id,
-            via: self.via,
+            four_tuple: self.four_tuple,
             rtt,
         })?;
         if self.side == Side::Client {
-            let outbox = data.outbox();
+            let frame_queue = data.frame_queue();
             if let Some((ticket, secret)) = &self.secret {
-                outbox.auth = (*ticket, secret.proof(&exporter));
+                frame_queue.auth = (*ticket, secret.proof(&exporter));
             }
-            outbox.push(ConnectionFrame::Auth);
+            frame_queue.push(ConnectionFrame::Auth);
         }
         self.data = Some(data.into());
         self.events.push_back(Event::Connected);
-        for Undecryptable { came, via, codepoint, mut packet } in self.early.take() {
+        for Undecryptable { received_at, four_tuple, codepoint, mut packet } in self.early_packets.take() {
             if let Ok(ParsedPacket { header: Header::Short { to }, .. }) = ParsedPacket::read(&packet) {
-                self.on_short(ShortPacket { now, came, via, codepoint, to, packet: &mut packet })?;
+                self.on_short(ShortPacket { now, received_at, four_tuple, codepoint, to, packet: &mut packet })?;
             }
         }
         Ok(())
     }
 
     fn on_short(&mut self, received: ShortPacket) -> Result<(), CloseReason> {
-        let ShortPacket { now, came, via, codepoint, to, packet } = received;
+        let ShortPacket { now, received_at, four_tuple, codepoint, to, packet } = received;
         let len = packet.len();
         let Some(data) = &mut self.data else {
-            self.early.keep(now, via, codepoint, packet);
+            self.early_packets.keep(now, four_tuple, codepoint, packet);
             return Ok(());
         };
-        let Some((path, DecryptedPacket { number, payload, is_plain })) = data.open(now, to, via, packet)? else {
+        let Some((path, DecryptedPacket { number, payload, has_zero_reserved_bits })) =
+            data.open(now, to, four_tuple, packet)?
+        else {
             return Ok(());
         };
-        self.heard(now);
-        self.watch.tell(now, || {
+        self.on_receive(now);
+        self.observer.report(now, || {
             let (space, payload) = (observe::Space::Data, &packet[payload.clone()]);
             observe::Event::Received(observe::ObservedPacket { space, path, number, len, payload, in_flight: false })
         });
-        if !is_plain {
+        if !has_zero_reserved_bits {
             return Err(CloseReason::new(CloseCode::FRAME, "the reserved bits of a header are not 0"));
         }
-        let arrival = OpenedPacket { now, came, path, number, codepoint, via, len };
+        let arrival = OpenedPacket { now, received_at, path, number, codepoint, four_tuple, len };
         self.on_opened(arrival, &packet[payload])
     }
 
@@ -520,20 +528,20 @@ impl Connection {
         if let Some((ticket, proof)) = content.auth {
             self.on_auth(ticket, proof)?;
         }
-        if self.admission.holds(&content, arrival, payload) {
+        if self.admission.defer(&content, arrival, payload) {
             return Ok(());
         }
         let Some(data) = &mut self.data else { return Ok(()) };
         match data.read(arrival, payload)? {
             ReadOutcome::Read | ReadOutcome::Dropped => Ok(()),
-            ReadOutcome::Closed(fault) => {
-                self.drain(arrival.now, fault);
+            ReadOutcome::Closed(close_reason) => {
+                self.drain(arrival.now, close_reason);
                 Ok(())
             }
         }
     }
 
-    /// Handles AUTH. The caller may repeat it, because its packet may be lost.
+    /// Handles AUTH. The client may repeat it, because its packet may be lost.
     fn on_auth(&mut self, ticket: TicketId, proof: [u8; 32]) -> Result<(), CloseReason> {
         if self.side == Side::Client {
             return Err(CloseReason::new(CloseCode::FRAME, "a listener has sent AUTH"));
@@ -544,41 +552,41 @@ impl Connection {
         Ok(())
     }
 
-    /// Returns whether the caller's proof is of this secret. Takes the same time for any mismatch.
+    /// Returns whether the client's proof is of this secret. Takes the same time for any mismatch.
     pub fn proves(&self, secret: &Secret) -> bool {
         self.admission.proof().is_some_and(|proof| secret.verifies(&self.exporter, proof))
     }
 
-    /// Derives the secret with which the caller of this connection may reconnect once its ticket is used: it follows
+    /// Derives the secret with which the client of this connection may reconnect once its ticket is used: it follows
     /// from the ticket's secret and from the exporter that only both ends of this connection know. None before the
     /// handshake is complete.
     pub fn resumption(&self, ticket: &Secret) -> Option<Secret> {
         self.data.as_ref().map(|_| ticket.resumption(&self.exporter))
     }
 
-    /// Admits the caller of a listener: data that the caller has sent so far is read now. While such data waits the listener
-    /// acknowledges nothing, so a listener must decide within the caller's
+    /// Admits the client of a listener: data that the caller has sent so far is read now. While such data waits the listener
+    /// acknowledges nothing, so a listener must decide within the client's
     /// [`Settings::idle`](crate::settings::Settings::idle).
     pub fn admit(&mut self, now: Time) {
-        let Some(data) = self.data.as_mut().filter(|_| self.life == ConnectionState::Open) else { return };
-        let Some(held) = self.admission.admit() else { return };
-        debug_assert!(self.side == Side::Listener && self.admission.is_known(), "a caller admits");
-        data.outbox().push(ConnectionFrame::Done);
-        self.watch.tell(now, || observe::Event::Progress(Establishment::Admitted));
+        let Some(data) = self.data.as_mut().filter(|_| self.state == ConnectionState::Open) else { return };
+        let Some(queued) = self.admission.admit() else { return };
+        debug_assert!(self.side == Side::Listener && self.admission.is_admitted(), "a client admits");
+        data.frame_queue().push(ConnectionFrame::Done);
+        self.observer.report(now, || observe::Event::Progress(Establishment::Admitted));
         self.handshake.end();
         let mut outcome = data.confirm();
-        for held in held {
+        for queued in queued {
             if outcome.is_ok() {
-                outcome = self.on_opened(OpenedPacket { now, ..held.arrival }, &held.payload);
+                outcome = self.on_opened(OpenedPacket { now, ..queued.arrival }, &queued.payload);
             }
         }
-        if let Err(fault) = outcome {
-            self.fail(now, fault);
+        if let Err(close_reason) = outcome {
+            self.fail(now, close_reason);
         }
-        self.take_news(now);
+        self.take_updates(now);
     }
 
-    /// Refuses the caller of a listener, without a reason.
+    /// Refuses the client of a listener, without a reason.
     pub fn refuse(&mut self, now: Time) {
         self.fail(now, CloseReason::new(CloseCode::REFUSED, ""));
     }
@@ -593,72 +601,73 @@ impl Connection {
         self.data.as_ref().map_or(Span::from_s(1), |data| data.timeout())
     }
 
-    fn fail(&mut self, now: Time, fault: CloseReason) {
+    fn fail(&mut self, now: Time, close_reason: CloseReason) {
         self.check_state();
-        if self.life != ConnectionState::Open {
+        if self.state != ConnectionState::Open {
             return;
         }
         let until = now.saturating_add(self.timeout().times(3));
-        self.say_closed(now, Closed::Here { code: fault.code, reason: fault.reason.clone() });
+        self.report_closed(now, Closed::Locally { code: close_reason.code, reason: close_reason.reason.clone() });
         let due = [true, true, self.data.is_some()];
-        self.life = ConnectionState::Closing { until, fault, came: 0, answered: 1, due };
+        self.state = ConnectionState::Closing { until, close_reason, received: 0, replied: 1, due };
     }
 
-    /// Refuses a caller that requests another service, once: a caller that retries starts a new handshake, so unknown callers
+    /// Refuses a client that requests another service, once: a client that retries starts a new handshake, so unknown clients
     /// cost nothing.
-    fn turn_away(&mut self, now: Time, asked: Option<Service>) {
-        debug_assert!(self.side == Side::Listener && self.data.is_none(), "a caller that is known is turned away");
-        let here = self.shared.settings.service;
-        self.say_closed(now, Closed::Service { asked, here: Some(here) });
-        let fault = other_service(here);
-        self.life = ConnectionState::Closing { until: now, fault, came: 0, answered: 1, due: [true, false, false] };
+    fn refuse_service(&mut self, now: Time, requested: Option<Service>) {
+        debug_assert!(self.side == Side::Listener && self.data.is_none(), "a client that is known is turned away");
+        let offered = self.shared.settings.service;
+        self.report_closed(now, Closed::Service { requested, offered: Some(offered) });
+        let close_reason = other_service(offered);
+        self.state =
+            ConnectionState::Closing { until: now, close_reason, received: 0, replied: 1, due: [true, false, false] };
     }
 
-    /// Returns whether its caller requested another service.
+    /// Returns whether its client requested another service.
     pub(crate) fn is_refused(&self) -> bool {
         self.data.is_none()
-            && matches!(&self.life, ConnectionState::Closing { fault, .. } if fault.code == CloseCode::NO_SUCH_SERVICE)
+            && matches!(&self.state, ConnectionState::Closing { close_reason, .. } if close_reason.code == CloseCode::NO_SUCH_SERVICE)
     }
 
     fn drain(&mut self, now: Time, CloseReason { code, reason }: CloseReason) {
         self.check_state();
-        if self.life == ConnectionState::Open {
+        if self.state == ConnectionState::Open {
             let closed = if code == CloseCode::NO_SUCH_SERVICE && self.side == Side::Client && self.data.is_none() {
-                let here = Service::of_alpn(reason.as_bytes());
-                Closed::Service { asked: Some(self.shared.settings.service), here }
+                let offered = Service::of_alpn(reason.as_bytes());
+                Closed::Service { requested: Some(self.shared.settings.service), offered }
             } else {
-                Closed::There { code, reason }
+                Closed::ByPeer { code, reason }
             };
-            self.say_closed(now, closed);
-            self.life = ConnectionState::Draining(now.saturating_add(self.timeout().times(3)));
+            self.report_closed(now, closed);
+            self.state = ConnectionState::Draining(now.saturating_add(self.timeout().times(3)));
         }
     }
 
-    fn say_closed(&mut self, now: Time, closed: Closed) {
-        self.watch.tell(now, || observe::Event::Closed(&closed));
+    fn report_closed(&mut self, now: Time, closed: Closed) {
+        self.observer.report(now, || observe::Event::Closed(&closed));
         self.events.push_back(Event::Closed(closed));
     }
 
     fn end(&mut self, now: Time, closed: Closed) {
         self.check_state();
-        if self.life == ConnectionState::Open {
-            self.say_closed(now, closed);
+        if self.state == ConnectionState::Open {
+            self.report_closed(now, closed);
         }
-        self.life = ConnectionState::Over;
+        self.state = ConnectionState::Over;
     }
 
-    fn heard(&mut self, now: Time) {
-        (self.heard_at, self.spoke, self.has_heard, self.asked) = (now, false, true, 0);
-        if self.probe.take_if(|probe| now >= probe.answers_from).is_some() {
+    fn on_receive(&mut self, now: Time) {
+        (self.last_activity_at, self.sent_since_receive, self.has_received, self.keep_alives) = (now, false, true, 0);
+        if self.probe.take_if(|probe| now >= probe.earliest_response).is_some() {
             self.events.push_back(Event::Probed(Liveness::Alive));
         }
     }
 
-    fn take_news(&mut self, now: Time) {
+    fn take_updates(&mut self, now: Time) {
         self.check_state();
         let Some(data) = &mut self.data else { return };
-        for news in data.take_news() {
-            match news {
+        for update in data.take_updates() {
+            match update {
                 ConnectionUpdate::NewId(id) => self.ids.push(IdChange::New(id)),
                 ConnectionUpdate::OldId(id) => self.ids.push(IdChange::Old(id)),
                 ConnectionUpdate::MorePaths if self.side == Side::Client => self.events.push_back(Event::MorePaths),
@@ -669,7 +678,7 @@ impl Connection {
                 ConnectionUpdate::Done => {
                     if self.handshake.is_open() {
                         self.handshake.end();
-                        self.watch.tell(now, || observe::Event::Progress(Establishment::Admitted));
+                        self.observer.report(now, || observe::Event::Progress(Establishment::Admitted));
                         self.events.push_back(Event::Admitted);
                     }
                 }
@@ -683,26 +692,26 @@ impl Connection {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
         }
-        if self.life != ConnectionState::Open || !self.admission.is_known() {
+        if self.state != ConnectionState::Open || !self.admission.is_admitted() {
             return None;
         }
         let data = self.data.as_mut()?;
-        data.next_datagram().map(Event::Datagram).or_else(|| data.outbox().streams.next_event().map(Event::Stream))
+        data.next_datagram().map(Event::Datagram).or_else(|| data.frame_queue().streams.next_event().map(Event::Stream))
     }
 
-    /// Returns the streams: none before [`Event::Connected`], and at a listener before it has admitted the caller.
+    /// Returns the streams: none before [`Event::Connected`], and at a listener before it has admitted the client.
     /// After the connection's end, data received earlier can still be read, and nothing is sent.
     pub fn streams(&mut self) -> Option<&mut Streams> {
-        if !self.admission.is_known() {
+        if !self.admission.is_admitted() {
             return None;
         }
-        self.data.as_mut().map(|data| &mut data.outbox().streams)
+        self.data.as_mut().map(|data| &mut data.frame_queue().streams)
     }
 
     /// Returns whether the peer has acknowledged everything that was written to a stream and its end. Also valid after
     /// the connection's end.
     pub fn is_delivered(&self, stream: StreamId) -> bool {
-        self.data.as_ref().is_some_and(|data| data.outbox_ref().streams.is_delivered(stream))
+        self.data.as_ref().is_some_and(|data| data.frame_queue_ref().streams.is_delivered(stream))
     }
 
     /// Sends a datagram, once, if it fits into a packet of every path.
@@ -710,39 +719,39 @@ impl Connection {
     /// # Errors
     /// If it is too long, or too many wait.
     pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<(), DatagramError> {
-        let may = self.admission.is_known();
+        let may = self.admission.is_admitted();
         match &mut self.data {
             Some(data) if may => data.send_datagram(datagram),
-            _ => Err(DatagramError::TooLong { len: datagram.len(), most: 0 }),
+            _ => Err(DatagramError::TooLong { len: datagram.len(), max_len: 0 }),
         }
     }
 
-    /// Opens one more path of a caller, from another of its ports. Returns its number; none if the peer allows none
+    /// Opens one more path of a client, from another of its ports. Returns its number; none if the peer allows none
     /// now.
     pub fn open_path(&mut self, now: Time, socket: u16) -> Option<u32> {
-        self.data.as_mut().filter(|_| self.life == ConnectionState::Open)?.open_path(now, socket)
+        self.data.as_mut().filter(|_| self.state == ConnectionState::Open)?.open_path(now, socket)
     }
 
-    /// Retires a caller's path that should be replaced ([`Event::PathWanted`]); the next one that opens takes over its
+    /// Retires a client's path that should be replaced ([`Event::PathWanted`]); the next one that opens takes over its
     /// law. Does nothing unless another one is open, which the peer will not give up and which is not silent, or if one
     /// was replaced a moment ago.
     pub fn replace_path(&mut self, now: Time, path: u32) {
-        if let Some(data) = self.data.as_mut().filter(|_| self.life == ConnectionState::Open)
-            && let Err(fault) = data.replace_path(now, path)
+        if let Some(data) = self.data.as_mut().filter(|_| self.state == ConnectionState::Open)
+            && let Err(close_reason) = data.replace_path(now, path)
         {
-            self.fail(now, fault);
+            self.fail(now, close_reason);
         }
-        self.take_news(now);
+        self.take_updates(now);
     }
 
     /// Retires a path. Its packets in flight are retransmitted on others. Retiring the last path closes the connection.
     pub fn retire_path(&mut self, now: Time, path: u32) {
         if let Some(data) = &mut self.data
-            && let Err(fault) = data.retire_path(now, path)
+            && let Err(close_reason) = data.retire_path(now, path)
         {
-            self.fail(now, fault);
+            self.fail(now, close_reason);
         }
-        self.take_news(now);
+        self.take_updates(now);
     }
 
     /// Updates the packet keys, if that is allowed now: the handshake is complete, a packet under the present keys was
@@ -755,7 +764,7 @@ impl Connection {
     /// Sends a PING.
     pub fn ping(&mut self) {
         if let Some(data) = &mut self.data {
-            data.outbox().push(ConnectionFrame::Ping);
+            data.frame_queue().push(ConnectionFrame::Ping);
         }
     }
 
@@ -764,14 +773,14 @@ impl Connection {
     /// the minimum round trip of the slowest path, and `Silent` after the second timeout. None follows if the
     /// connection ends. A timeout is that of the slowest path without backoff, and at least 200 ms.
     pub fn probe(&mut self, now: Time) {
-        if self.life == ConnectionState::Open && self.probe.is_none() {
+        if self.state == ConnectionState::Open && self.probe.is_none() {
             let rtt = self.data.as_ref().map_or(Span::ZERO, |data| data.min_rtt());
-            self.begin_round(now, LivenessProbe { answers_from: now.saturating_add(rtt), rounds: 1, until: now });
+            self.begin_round(now, LivenessProbe { earliest_response: now.saturating_add(rtt), rounds: 1, until: now });
         }
     }
 
     fn begin_round(&mut self, now: Time, probe: LivenessProbe) {
-        debug_assert!(self.life == ConnectionState::Open && self.probe.is_none(), "two liveness probes at a time");
+        debug_assert!(self.state == ConnectionState::Open && self.probe.is_none(), "two liveness probes at a time");
         let pto = self.data.as_mut().map_or(Span::ZERO, |data| data.probe());
         self.probe = Some(LivenessProbe { until: now.saturating_add(pto.max(MIN_LIVENESS_ROUND)), ..probe });
     }
@@ -795,7 +804,7 @@ impl Connection {
 
     /// Returns the sockets of all paths, including those that were retired a moment ago.
     pub fn sockets(&self) -> impl Iterator<Item = u16> + '_ {
-        self.data.iter().flat_map(|data| data.paths()).map(|path| path.via.socket)
+        self.data.iter().flat_map(|data| data.paths()).map(|path| path.four_tuple.socket)
     }
 
     /// Returns the counters of sent and lost packets, over all paths.
@@ -819,84 +828,87 @@ impl Connection {
         LawStats { window, actions, trace }
     }
 
-    /// Appends at most `most` datagrams of one size and one four-tuple; the last one may be shorter. None if nothing is
+    /// Appends at most `max_datagrams` datagrams of one size and one four-tuple; the last one may be shorter. None if nothing is
     /// due now.
-    pub fn poll_transmit(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self, now: Time, max_datagrams: usize, out: &mut Vec<u8>) -> Option<Transmit> {
         self.check_state();
-        match self.life {
+        match self.state {
             ConnectionState::Open => {}
             ConnectionState::Closing { .. } => return self.write_close(now, out),
             ConnectionState::Draining(_) | ConnectionState::Over => return None,
         }
         let start = out.len();
-        if self.handshake.is_open() && self.handshake.write(now, out, self.budget.room()) {
+        if self.handshake.is_open() && self.handshake.write(now, out, self.amplification_limit.room()) {
             let segment = out.len() - start;
-            self.budget.left(segment);
-            self.said(now);
-            return Some(Transmit { via: self.via, codepoint: Codepoint::NotEct, segment });
+            self.amplification_limit.on_sent(segment);
+            self.on_send(now);
+            return Some(Transmit { four_tuple: self.four_tuple, codepoint: Codepoint::NotEct, segment });
         }
         let data = self.data.as_mut()?;
-        match data.write(now, most, out) {
+        match data.write(now, max_datagrams, out) {
             Ok(Some((sent, segment))) => {
-                self.said(now);
-                Some(Transmit { via: sent.via, codepoint: sent.codepoint, segment })
+                self.on_send(now);
+                Some(Transmit { four_tuple: sent.four_tuple, codepoint: sent.codepoint, segment })
             }
             Ok(None) => None,
-            Err(fault) => {
-                self.fail(now, fault);
+            Err(close_reason) => {
+                self.fail(now, close_reason);
                 self.write_close(now, out)
             }
         }
     }
 
     /// Restarts the idle timer at the first packet sent since one arrived (RFC 9000 §10.1).
-    fn said(&mut self, now: Time) {
-        if !core::mem::replace(&mut self.spoke, true) {
-            self.heard_at = now;
+    fn on_send(&mut self, now: Time) {
+        if !core::mem::replace(&mut self.sent_since_receive, true) {
+            self.last_activity_at = now;
         }
     }
 
     fn write_close(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        let ConnectionState::Closing { due, fault, .. } = &mut self.life else { return None };
+        let ConnectionState::Closing { due, close_reason, .. } = &mut self.state else { return None };
         let start = out.len();
         for (due, kind) in due.iter_mut().zip([LongKind::Initial, LongKind::Handshake]) {
             if core::mem::take(due)
-                && self.budget.room() >= u64::from(SMALLEST)
-                && self.handshake.write_close(now, kind, out, fault)
+                && self.amplification_limit.room() >= u64::from(BASE_PLPMTU)
+                && self.handshake.write_close(now, kind, out, close_reason)
             {
                 let segment = out.len() - start;
-                self.budget.left(segment);
-                return Some(Transmit { via: self.via, codepoint: Codepoint::NotEct, segment });
+                self.amplification_limit.on_sent(segment);
+                return Some(Transmit { four_tuple: self.four_tuple, codepoint: Codepoint::NotEct, segment });
             }
         }
         if !core::mem::take(&mut due[2]) {
             return None;
         }
-        let (sent, segment) = self.data.as_mut()?.write_close(now, out, fault)?;
-        Some(Transmit { via: sent.via, codepoint: sent.codepoint, segment })
+        let (sent, segment) = self.data.as_mut()?.write_close(now, out, close_reason)?;
+        Some(Transmit { four_tuple: sent.four_tuple, codepoint: sent.codepoint, segment })
     }
 
     /// Returns the time of the next [`Connection::on_timer`] call; [`Time::NEVER`] if it waits for nothing.
     pub fn next_timer(&mut self) -> Time {
-        match self.life {
+        match self.state {
             ConnectionState::Closing { until, .. } | ConnectionState::Draining(until) => return until,
             ConnectionState::Over => return Time::NEVER,
             ConnectionState::Open => {}
         }
-        let handshake =
-            if self.handshake.is_open() { self.handshake.next_timer(self.budget.room()) } else { Time::NEVER };
-        let deadline = if self.is_unvalidated() { self.began.saturating_add(HANDSHAKE) } else { Time::NEVER };
+        let handshake = if self.handshake.is_open() {
+            self.handshake.next_timer(self.amplification_limit.room())
+        } else {
+            Time::NEVER
+        };
+        let deadline = if self.is_unvalidated() { self.started_at.saturating_add(HANDSHAKE) } else { Time::NEVER };
         let data = self.data.as_mut().map_or(Time::NEVER, |data| data.next_timer());
         let probe = self.probe.map_or(Time::NEVER, |probe| probe.until);
-        let idle = self.heard_at.saturating_add(self.idle);
-        handshake.min(deadline).min(data).min(idle).min(self.ask_at()).min(probe)
+        let idle = self.last_activity_at.saturating_add(self.idle);
+        handshake.min(deadline).min(data).min(idle).min(self.keep_alive_at()).min(probe)
     }
 
-    /// Returns the time of a caller's next keep-alive PING.
-    fn ask_at(&self) -> Time {
+    /// Returns the time of a client's next keep-alive PING.
+    fn keep_alive_at(&self) -> Time {
         match self.shared.settings.keep_alive {
             Some(wait) if self.side == Side::Client && self.data.is_some() => {
-                self.heard_at.saturating_add(wait.times(1 + self.asked))
+                self.last_activity_at.saturating_add(wait.times(1 + self.keep_alives))
             }
             _ => Time::NEVER,
         }
@@ -905,37 +917,37 @@ impl Connection {
     /// Handles the time of [`Connection::next_timer`].
     pub fn on_timer(&mut self, now: Time) {
         self.check_state();
-        match self.life {
+        match self.state {
             ConnectionState::Closing { until, .. } | ConnectionState::Draining(until) => {
                 if until <= now {
-                    self.life = ConnectionState::Over;
+                    self.state = ConnectionState::Over;
                 }
                 return;
             }
             ConnectionState::Over => return,
             ConnectionState::Open => {}
         }
-        if self.heard_at.saturating_add(self.idle) <= now {
-            return self.end(now, Closed::Silence);
+        if self.last_activity_at.saturating_add(self.idle) <= now {
+            return self.end(now, Closed::TimedOut);
         }
-        if self.is_unvalidated() && self.began.saturating_add(HANDSHAKE) <= now {
-            // A caller that has got this far, and has not identified itself, is refused; any other end closes silently.
-            return if self.data.is_some() { self.refuse(now) } else { self.end(now, Closed::Silence) };
+        if self.is_unvalidated() && self.started_at.saturating_add(HANDSHAKE) <= now {
+            // A client that has got this far, and has not identified itself, is refused; any other end closes silently.
+            return if self.data.is_some() { self.refuse(now) } else { self.end(now, Closed::TimedOut) };
         }
         if self.handshake.is_open() {
             self.handshake.on_timer(now);
         }
-        if self.ask_at() <= now {
-            self.asked += 1;
+        if self.keep_alive_at() <= now {
+            self.keep_alives += 1;
             self.ping();
         }
         self.end_round(now);
         if let Some(data) = &mut self.data
-            && let Err(fault) = data.on_timer(now)
+            && let Err(close_reason) = data.on_timer(now)
         {
-            self.fail(now, fault);
+            self.fail(now, close_reason);
         }
-        self.take_news(now);
+        self.take_updates(now);
     }
 }
 
@@ -943,11 +955,11 @@ fn stats(data: &Data, path: &Path) -> PathStats {
     let rtt = path.subflow.map_or(Span::ZERO, |subflow| data.channel.smoothed_rtt(subflow));
     PathStats {
         path: path.number,
-        via: path.via,
+        four_tuple: path.four_tuple,
         is_open: path.state == State::Open,
         packet_size: path.search.size(),
         rtt,
-        least_rtt: path.least_rtt,
+        min_rtt: path.min_rtt,
         packets: path.next,
         acked: path.acked,
         marked: path.marked,

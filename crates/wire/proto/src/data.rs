@@ -17,7 +17,7 @@ use crate::Id;
 use crate::blocks::{BlockReceiver, BlockSender, CodingPolicy, CodingStats};
 use crate::closed::CloseReason;
 use crate::datagrams::Datagrams;
-use crate::dplpmtud::SMALLEST;
+use crate::dplpmtud::BASE_PLPMTU;
 use crate::endpoint_state::EndpointState;
 use crate::four_tuple::FourTuple;
 use crate::frame_queue::{DATAGRAM_HEAD, DatagramError, FrameQueue, OVERHEAD};
@@ -35,7 +35,7 @@ use reroute::Rerouting;
 /// Average interval between skipped packet numbers.
 const SKIP_EVERY: u64 = 1_024;
 /// Bytes of frames in a packet of the smallest size.
-const SMALLEST_MSS: u32 = to_u32(SMALLEST as u64 - OVERHEAD as u64);
+const BASE_MSS: u32 = to_u32(BASE_PLPMTU as u64 - OVERHEAD as u64);
 /// The last ACK of a burst with losses is sent twice, this fraction of a round trip apart: losses that occur together
 /// are over by then, and its sender has not timed out.
 const ECHOES: u32 = 8;
@@ -53,7 +53,7 @@ const MIN_SEND_BUFFER: u64 = 1 << 20;
 /// Four-tuple and ECN codepoint of sent packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SendPath {
-    pub(crate) via: FourTuple,
+    pub(crate) four_tuple: FourTuple,
     pub(crate) codepoint: Codepoint,
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum ConnectionUpdate {
     PathGone(u32),
     /// Request of the peer or the network to replace this path.
     PathWanted(u32),
-    /// The listener knows the caller.
+    /// The listener knows the client.
     Done,
 }
 
@@ -91,12 +91,12 @@ pub(crate) enum ReadOutcome {
 pub(crate) struct OpenedPacket {
     pub(crate) now: Time,
     /// Arrival time: earlier than `now` if the packet had to wait.
-    pub(crate) came: Time,
+    pub(crate) received_at: Time,
     /// The path on which it arrived.
     pub(crate) path: u32,
     pub(crate) number: u64,
     pub(crate) codepoint: Codepoint,
-    pub(crate) via: FourTuple,
+    pub(crate) four_tuple: FourTuple,
     /// Length of the datagram, in bytes.
     pub(crate) len: usize,
 }
@@ -105,34 +105,34 @@ pub(crate) struct Data {
     rerouting: Rerouting,
     shared: EndpointState,
     side: Side,
-    watch: ObserverSlot,
+    observer: ObserverSlot,
     keys: DataKeys,
     updates: u64,
     pub(crate) channel: Channel<Law, FrameQueue>,
     /// Rebuilds packets, if this end takes blocks.
-    rebuilding: Option<BlockReceiver>,
+    block_receiver: Option<BlockReceiver>,
     paths: Vec<Path>,
     /// IDs that the peer issued for paths that are not open.
     offered: BTreeMap<u32, IssuedId>,
     /// The first path for which neither end has issued an ID, and the maximum number of paths.
     next_path: u32,
-    most_paths: u32,
+    max_paths: u32,
     theirs: Parameters,
-    answering: AckPolicy,
+    ack_policy: AckPolicy,
     base_rtt: Span,
     /// Set if both ends know each other: DONE was sent, or received.
     is_confirmed: bool,
     /// Origin of both ends' times: the arrival of the first packet.
-    began: Time,
+    started_at: Time,
     /// State of the generator for choices that a peer must not guess.
-    chance: u64,
+    rng_state: u64,
     /// Time at which a packet delayed by pacing may be sent.
-    wake: Time,
+    pacing_at: Time,
     /// Time of the next release of idle receive memory.
     release_at: Time,
     /// Received datagrams that are not read yet.
     datagrams: Datagrams,
-    news: Vec<ConnectionUpdate>,
+    pending_updates: Vec<ConnectionUpdate>,
     ranges: Vec<Range>,
     times: Vec<(u64, Time)>,
 }
@@ -143,13 +143,13 @@ pub(crate) struct NewData {
     pub(crate) shared: EndpointState,
     pub(crate) side: Side,
     pub(crate) keys: DataKeys,
-    pub(crate) watch: ObserverSlot,
+    pub(crate) observer: ObserverSlot,
     pub(crate) theirs: Parameters,
     /// The IDs of path 0, to which the peer and this end send.
     pub(crate) own_id: Id,
     pub(crate) peer_id: Id,
     /// Four-tuple of the handshake.
-    pub(crate) via: FourTuple,
+    pub(crate) four_tuple: FourTuple,
     /// The shortest round trip of the handshake, if one was measured.
     pub(crate) rtt: Option<Span>,
 }
@@ -157,21 +157,21 @@ pub(crate) struct NewData {
 impl Data {
     /// Creates the data phase. Path 0 is open, on the four-tuple of the handshake.
     pub(crate) fn new(new: NewData) -> Result<Self, CloseReason> {
-        let NewData { now, shared, side, keys, watch, theirs, own_id, peer_id, via, rtt } = new;
+        let NewData { now, shared, side, keys, observer, theirs, own_id, peer_id, four_tuple, rtt } = new;
         let settings = &shared.settings;
         // No path has a shorter RTT, and no law supports an RTT of zero.
         let base_rtt = rtt.unwrap_or(FIRST_RTT).max(Span::from_us(1));
-        let answering = AckPolicy {
+        let ack_policy = AckPolicy {
             every: settings.ack_every.max(1),
             delay: settings.ack_delay.clamp(Span::ZERO, MAX_ACK_DELAY),
             echo: base_rtt.over(ECHOES),
             timestamps: theirs.times == 1,
         };
         let reset = theirs.reset.unwrap_or_default();
-        let most_packet = settings.max_packet.min(to_u16(theirs.max_packet));
+        let max_packet_size = settings.max_packet.min(to_u16(theirs.max_packet));
         let ids = PathIds { ours: own_id, theirs: IssuedId { id: peer_id, token: reset } };
-        let mut path = Path::new(0, ids, via, State::Open, answering, most_packet);
-        (path.budget, path.subflow) = (AmplificationLimit::PROVED, Some(0));
+        let mut path = Path::new(0, ids, four_tuple, State::Open, ack_policy, max_packet_size);
+        (path.amplification_limit, path.subflow) = (AmplificationLimit::VALIDATED, Some(0));
         let mut streams = Streams::new(side, settings.limits, MIN_SEND_BUFFER.min(settings.send_buffer));
         streams.set_send_pool(settings.send_pool);
         streams.set_receive_memory(shared.memory.clone());
@@ -181,128 +181,130 @@ impl Data {
             max_streams_bidi: theirs.max_streams_bidi,
             max_streams_uni: theirs.max_streams_uni,
         });
-        let mut config = ChannelConfig::new(base_rtt, SMALLEST_MSS);
+        let mut config = ChannelConfig::new(base_rtt, BASE_MSS);
         // A probe that is sent too early costs a packet. So the timeout is the minimum of RFC 9002 §6.2.1, plus the
         // lateness of hosts.
         config.timing.rto_min = base_rtt + Span::from_us(to_i64(theirs.ack_delay)) + LATENESS;
         config.timing.rto_max = MAX_TIMEOUT;
         config.on_ramp = settings.on_ramp;
         config.pacing = Pacing { header: to_u32(OVERHEAD as u64), burst: settings.burst, ..Pacing::PLAIN };
-        let law = make_law(&shared, base_rtt, SMALLEST_MSS);
-        let chance = u64::from_be_bytes(shared.random()?);
+        let law = make_law(&shared, base_rtt, BASE_MSS);
+        let rng_state = u64::from_be_bytes(shared.random()?);
         let may_code = settings.coding != CodingPolicy::Off && theirs.coding_window > 0;
-        let mut coder = may_code.then(|| BlockSender::new(settings.coding, theirs.coding_window));
-        let mut rebuilding = (settings.coding_window > 0).then(|| BlockReceiver::new(settings.coding_window.into()));
-        if let Some(rebuilding) = &mut rebuilding {
-            rebuilding.set_timing(Span::from_us(to_i64(theirs.ack_delay)), base_rtt);
+        let mut block_sender = may_code.then(|| BlockSender::new(settings.coding, theirs.coding_window));
+        let mut block_receiver =
+            (settings.coding_window > 0).then(|| BlockReceiver::new(settings.coding_window.into()));
+        if let Some(block_receiver) = &mut block_receiver {
+            block_receiver.set_timing(Span::from_us(to_i64(theirs.ack_delay)), base_rtt);
         }
-        if watch.is_on() {
-            if let Some(coder) = &mut coder {
-                coder.notes.begin();
+        if observer.is_on() {
+            if let Some(block_sender) = &mut block_sender {
+                block_sender.events.enable();
             }
-            if let Some(rebuilding) = &mut rebuilding {
-                rebuilding.notes.begin();
+            if let Some(block_receiver) = &mut block_receiver {
+                block_receiver.events.enable();
             }
         }
-        let most_paths = u32::from(settings.paths.clamp(1, 64)).min(to_u32(theirs.paths));
-        path.skip_at = 1 + chance % SKIP_EVERY;
-        let mut outbox = FrameQueue::new(streams, coder, SMALLEST_MSS);
-        if watch.is_on() {
-            outbox.lost.begin();
+        let max_paths = u32::from(settings.paths.clamp(1, 64)).min(to_u32(theirs.paths));
+        path.skip_at = 1 + rng_state % SKIP_EVERY;
+        let mut frame_queue = FrameQueue::new(streams, block_sender, BASE_MSS);
+        if observer.is_on() {
+            frame_queue.lost.enable();
         }
         let this = Self {
-            channel: Channel::new(config, law, outbox, now),
-            rebuilding,
+            channel: Channel::new(config, law, frame_queue, now),
+            block_receiver,
             side,
-            watch,
+            observer,
             updates: keys.updates(),
             keys,
             paths: alloc::vec![path],
             offered: BTreeMap::new(),
             next_path: 1,
-            most_paths,
+            max_paths,
             theirs,
-            answering,
+            ack_policy,
             rerouting: Rerouting::default(),
             base_rtt,
             is_confirmed: false,
-            began: now,
-            chance,
-            wake: Time::NEVER,
+            started_at: now,
+            rng_state,
+            pacing_at: Time::NEVER,
             release_at: Time::NEVER,
             datagrams: Datagrams::default(),
-            news: Vec::new(),
+            pending_updates: Vec::new(),
             ranges: Vec::new(),
             times: Vec::new(),
             shared,
         };
-        this.tell_of_path(now, 0, PathChange::Validated);
-        this.tell_metrics(now, 0, None);
+        this.report_path(now, 0, PathChange::Validated);
+        this.report_metrics(now, 0, None);
         Ok(this)
     }
 
     /// Reports the metrics of a path to the observer, after its law has processed an event.
-    fn tell_metrics(&self, now: Time, at: usize, latest_rtt: Option<Span>) {
+    fn report_metrics(&self, now: Time, at: usize, latest_rtt: Option<Span>) {
         let path = &self.paths[at];
-        let Some(subflow) = path.subflow.filter(|_| self.watch.is_on()) else { return };
+        let Some(subflow) = path.subflow.filter(|_| self.observer.is_on()) else { return };
         let (permit, in_flight) = self.channel.state(subflow);
         let metrics = Metrics {
             window: permit.window,
             in_flight,
             pacing: permit.pacing,
             smoothed_rtt: self.channel.smoothed_rtt(subflow),
-            least_rtt: path.least_rtt,
+            min_rtt: path.min_rtt,
             latest_rtt,
             pto_count: self.channel.pto_count(subflow),
         };
-        self.watch.tell(now, || Event::Metrics { path: path.number, metrics, law: self.channel.law(subflow) });
+        self.observer.report(now, || Event::Metrics { path: path.number, metrics, law: self.channel.law(subflow) });
     }
 
     /// Reports losses and block events to the observer.
-    fn tell_notes(&mut self, now: Time) {
-        if !self.watch.is_on() {
+    fn report_events(&mut self, now: Time) {
+        if !self.observer.is_on() {
             return;
         }
-        let outbox = self.channel.work_mut();
-        let lost = outbox.lost.take();
-        let mut blocks = outbox.coder.as_mut().map_or_else(Vec::new, |coder| coder.notes.take());
-        blocks.extend(self.rebuilding.iter_mut().flat_map(|rebuilding| rebuilding.notes.take()));
+        let frame_queue = self.channel.work_mut();
+        let lost = frame_queue.lost.take();
+        let mut blocks =
+            frame_queue.block_sender.as_mut().map_or_else(Vec::new, |block_sender| block_sender.events.take());
+        blocks.extend(self.block_receiver.iter_mut().flat_map(|block_receiver| block_receiver.events.take()));
         for LostNote { subflow, number, cause } in lost {
             if let Some(path) = self.paths.iter().find(|path| path.subflow == Some(subflow)) {
                 let (space, path) = (observe::Space::Data, path.number);
-                self.watch.tell(now, || Event::Lost { space, path, number, cause });
+                self.observer.report(now, || Event::Lost { space, path, number, cause });
             }
         }
         for event in blocks {
-            self.watch.tell(now, || Event::Block(event));
+            self.observer.report(now, || Event::Block(event));
         }
     }
 
-    pub(crate) fn outbox(&mut self) -> &mut FrameQueue {
+    pub(crate) fn frame_queue(&mut self) -> &mut FrameQueue {
         self.channel.work_mut()
     }
 
     /// Returns the coding counters.
     pub(crate) fn coding(&self) -> CodingStats {
         CodingStats {
-            parity: self.outbox_ref().coder.as_ref().map_or(0, BlockSender::parity_sent),
-            recovered: self.rebuilding.as_ref().map_or(0, BlockReceiver::recovered),
+            parity: self.frame_queue_ref().block_sender.as_ref().map_or(0, BlockSender::parity_sent),
+            recovered: self.block_receiver.as_ref().map_or(0, BlockReceiver::recovered),
         }
     }
 
-    pub(crate) fn outbox_ref(&self) -> &FrameQueue {
+    pub(crate) fn frame_queue_ref(&self) -> &FrameQueue {
         self.channel.work()
     }
 
-    pub(crate) fn take_news(&mut self) -> Vec<ConnectionUpdate> {
-        mem::take(&mut self.news)
+    pub(crate) fn take_updates(&mut self) -> Vec<ConnectionUpdate> {
+        mem::take(&mut self.pending_updates)
     }
 
     /// Sends a datagram, if it fits into a packet of every path.
     pub(crate) fn send_datagram(&mut self, datagram: &[u8]) -> Result<(), DatagramError> {
         // A path may fall back to the smallest size at any time.
-        let most = (SMALLEST_MSS as usize - DATAGRAM_HEAD).min(to_usize(self.theirs.max_datagram));
-        self.outbox().push_datagram(datagram, most)
+        let max_len = (BASE_MSS as usize - DATAGRAM_HEAD).min(to_usize(self.theirs.max_datagram));
+        self.frame_queue().push_datagram(datagram, max_len)
     }
 
     /// Returns the next received datagram.
@@ -332,7 +334,7 @@ impl Data {
     /// Returns the largest of the open paths' minimum round trips.
     pub(crate) fn min_rtt(&self) -> Span {
         let open = self.paths.iter().filter(|path| path.subflow.is_some());
-        let measured = open.filter_map(|path| path.least_rtt);
+        let measured = open.filter_map(|path| path.min_rtt);
         measured.max().unwrap_or(self.base_rtt)
     }
 
@@ -341,7 +343,7 @@ impl Data {
     pub(crate) fn probe(&mut self) -> Span {
         let open = self.paths.iter_mut().filter(|path| path.subflow.is_some());
         let pto = open.map(|path| {
-            path.owes_ping = true;
+            path.is_ping_due = true;
             path.pto
         });
         let pto = pto.max().flatten().unwrap_or_else(|| self.base_rtt.times(3));
@@ -349,21 +351,21 @@ impl Data {
     }
 
     /// Returns the time at which a challenge sent now is given up.
-    fn gives_up_at(&self, now: Time) -> Time {
+    fn challenge_expiry(&self, now: Time) -> Time {
         now.saturating_add(self.timeout().times(8).max(CHALLENGE_WAIT))
     }
 
     /// Returns the time of the next [`Data::on_timer`] call, or of the next output of [`Data::write`].
     pub(crate) fn next_timer(&mut self) -> Time {
         let paths = self.paths.iter().map(Path::next_timer).min().unwrap_or(Time::NEVER);
-        let asks = self.rebuilding.as_mut().map_or(Time::NEVER, BlockReceiver::next_timer);
-        let gives_up = self.outbox().coder.as_mut().map_or(Time::NEVER, BlockSender::next_timer);
-        self.channel.next_timer().min(self.wake).min(self.release_at).min(paths).min(asks).min(gives_up)
+        let asks = self.block_receiver.as_mut().map_or(Time::NEVER, BlockReceiver::next_timer);
+        let gives_up = self.frame_queue().block_sender.as_mut().map_or(Time::NEVER, BlockSender::next_timer);
+        self.channel.next_timer().min(self.pacing_at).min(self.release_at).min(paths).min(asks).min(gives_up)
     }
 
     /// Starts the timer that releases idle receive memory, if there is some.
-    fn settle_release(&mut self, now: Time) {
-        if !self.release_at.is_set() && self.outbox_ref().streams.is_large() {
+    fn arm_release_timer(&mut self, now: Time) {
+        if !self.release_at.is_set() && self.frame_queue_ref().streams.is_large() {
             self.release_at = now.saturating_add(IDLE_ROOM);
         }
     }
@@ -373,25 +375,25 @@ impl Data {
             self.channel.on_timer(now);
             for at in 0..self.paths.len() {
                 if let Some(subflow) = self.paths[at].subflow {
-                    self.look_for_black_hole(now, at, subflow);
-                    self.tell_metrics(now, at, None);
+                    self.detect_black_hole(now, at, subflow);
+                    self.report_metrics(now, at, None);
                 }
             }
-            self.tell_notes(now);
-            self.leave_silent(now)?;
+            self.report_events(now);
+            self.replace_silent_path(now)?;
         }
         if self.release_at <= now {
-            self.outbox().streams.release_idle();
+            self.frame_queue().streams.release_idle();
             self.release_at = Time::NEVER;
-            self.settle_release(now);
+            self.arm_release_timer(now);
         }
-        if let Some(rebuilding) = &mut self.rebuilding {
-            rebuilding.on_timer(now);
+        if let Some(block_receiver) = &mut self.block_receiver {
+            block_receiver.on_timer(now);
         }
-        if let Some(coder) = &mut self.outbox().coder {
-            coder.on_timer(now);
+        if let Some(block_sender) = &mut self.frame_queue().block_sender {
+            block_sender.on_timer(now);
         }
-        self.tell_notes(now);
+        self.report_events(now);
         let mut failed = Vec::new();
         for path in &mut self.paths {
             if path.state == State::Open {
@@ -400,13 +402,13 @@ impl Data {
             if path.challenge.take_if(|challenge| challenge.until <= now).is_none() {
                 continue;
             }
-            if let Some((before, budget)) = path.before.take() {
-                (path.via, path.budget) = (before, budget);
+            if let Some((before, amplification_limit)) = path.before.take() {
+                (path.four_tuple, path.amplification_limit) = (before, amplification_limit);
                 if let Some(subflow) = path.subflow {
                     self.channel.set_data_sending(subflow, DataSending::Allowed);
                 }
-                let (path, via, change) = (path.number, path.via, PathChange::MovedBack);
-                self.watch.tell(now, || Event::Path { path, via, change });
+                let (path, four_tuple, change) = (path.number, path.four_tuple, PathChange::MovedBack);
+                self.observer.report(now, || Event::Path { path, four_tuple, change });
             } else if path.state == State::Opening {
                 failed.push(path.number);
             }
@@ -414,19 +416,19 @@ impl Data {
         for number in failed {
             self.retire_path(now, number)?;
         }
-        let (news, given) = (&mut self.news, &mut self.channel.work_mut().given);
+        let (pending_updates, issued_ids) = (&mut self.pending_updates, &mut self.channel.work_mut().issued_ids);
         let before = self.paths.len();
         self.paths.retain(|path| {
-            let stays = !matches!(path.state, State::Retired(until) if until <= now && path.peer_let_go);
+            let stays = !matches!(path.state, State::Retired(until) if until <= now && path.peer_retired);
             if !stays {
-                news.push(ConnectionUpdate::OldId(path.ours));
-                given.remove(&path.number);
+                pending_updates.push(ConnectionUpdate::OldId(path.ours));
+                issued_ids.remove(&path.number);
             }
             stays
         });
         // Others are permitted only now, so no peer can have more paths than the limit.
         for _ in self.paths.len()..before {
-            self.give_id()?;
+            self.issue_id()?;
         }
         Ok(())
     }

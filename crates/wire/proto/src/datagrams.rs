@@ -54,8 +54,8 @@ mod tests {
         for len in [0, 1_000] {
             let datagram = alloc::vec![1; len];
             let mut datagrams = Datagrams::default();
-            let most = MAX / (len + COST);
-            assert_eq!((0..2 * most).filter(|_| datagrams.push(&datagram)).count(), most);
+            let max_count = MAX / (len + COST);
+            assert_eq!((0..2 * max_count).filter(|_| datagrams.push(&datagram)).count(), max_count);
             assert_eq!(datagrams.pop().map(|datagram| datagram.len()), Some(len));
             assert!(datagrams.push(&datagram) && !datagrams.push(&datagram));
         }

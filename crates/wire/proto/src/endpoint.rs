@@ -14,7 +14,7 @@ use units::Time;
 
 use crate::closed::CloseReason;
 use crate::connection::{Connection, IdChange, NewConnection, Transmit, tag_of_retry};
-use crate::dplpmtud::SMALLEST;
+use crate::dplpmtud::BASE_PLPMTU;
 use crate::endpoint_state::EndpointState;
 use crate::four_tuple::FourTuple;
 use crate::handshake::{Context, Handshake, HandshakeIds, has_client_hello};
@@ -36,9 +36,9 @@ use crate::{ID_LEN, Id, TOKEN_LEN, VERSION};
 pub use crate::handle::ConnectionHandle;
 
 /// Maximum number of queued responses to unknown senders; further ones are dropped.
-const MAX_ANSWERS: usize = 64;
+const MAX_REPLIES: usize = 64;
 
-/// Error in creating an endpoint or a connection of a caller.
+/// Error in creating an endpoint or a connection of a client.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{0}")]
 pub struct EndpointError(alloc::string::String);
@@ -50,29 +50,29 @@ impl From<rustls::Error> for EndpointError {
 }
 
 impl From<CloseReason> for EndpointError {
-    fn from(fault: CloseReason) -> Self {
-        Self(fault.reason)
+    fn from(close_reason: CloseReason) -> Self {
+        Self(close_reason.reason)
     }
 }
 
 /// Target of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Received {
-    /// No connection; [`Endpoint::poll_answer`] may return an answer now.
+    /// No connection; [`Endpoint::poll_reply`] may return a reply now.
     Nothing,
     /// An existing connection.
     Connection(ConnectionHandle),
     /// A new connection, which the datagram has begun.
     New(ConnectionHandle),
-    /// No connection of this endpoint. If another one of its team knows this token, its peer has lost that connection:
+    /// No connection of this endpoint. If another one of its group knows this token, its peer has lost that connection:
     /// [`Endpoint::on_reset`].
     MaybeReset([u8; TOKEN_LEN]),
 }
 
-/// The first packet of a caller: its four-tuple, and the IDs and the token in its header.
+/// The first packet of a client: its four-tuple, and the IDs and the token in its header.
 #[derive(Clone, Debug)]
 struct First {
-    via: FourTuple,
+    four_tuple: FourTuple,
     to: FirstId,
     from: Id,
     token: Vec<u8>,
@@ -86,7 +86,7 @@ struct ConnectionEntry {
 
 #[derive(Debug)]
 struct StatelessReply {
-    via: FourTuple,
+    four_tuple: FourTuple,
     bytes: Vec<u8>,
 }
 
@@ -101,21 +101,21 @@ pub struct EndpointConfig {
     pub identity: Identity,
 }
 
-/// Authentication of both ends of a connection, as its caller requires and offers it.
+/// Authentication of both ends of a connection, as its client requires and offers it.
 #[derive(Clone)]
 pub struct Authentication {
     /// Keys of a listener that are accepted.
     pub trust: Trust,
-    /// Identifier and secret of the caller's ticket, if it has one.
+    /// Identifier and secret of the client's ticket, if it has one.
     pub secret: Option<(TicketId, Secret)>,
 }
 
-/// All connections of one endpoint. A caller has one, a listener one per caller.
+/// All connections of one endpoint. A client has one, a listener one per client.
 pub struct Endpoint {
     shared: EndpointState,
     suites: Vec<SupportedCipherSuite>,
     identity: Identity,
-    listens: Option<Arc<ServerConfig>>,
+    tls_config: Option<Arc<ServerConfig>>,
     connections: BTreeMap<ConnectionHandle, ConnectionEntry>,
     next: u64,
     ids: BTreeMap<Id, ConnectionHandle>,
@@ -123,7 +123,7 @@ pub struct Endpoint {
     /// Evicted connections that [`Endpoint::poll_evicted`] has not returned yet.
     evicted: VecDeque<ConnectionHandle>,
     tokens: Tokens,
-    answers: VecDeque<StatelessReply>,
+    replies: VecDeque<StatelessReply>,
 }
 
 impl Endpoint {
@@ -134,14 +134,14 @@ impl Endpoint {
     pub fn new(now: Time, config: EndpointConfig, side: Side) -> Result<Self, EndpointError> {
         let EndpointConfig { settings, provider, identity } = config;
         let (service, key_log) = (settings.service, settings.key_log.clone());
-        let listens = match side {
+        let tls_config = match side {
             Side::Client => None,
-            Side::Listener => Some(identity::listener(&provider, &identity, service, key_log)?),
+            Side::Listener => Some(identity::listener_config(&provider, &identity, service, key_log)?),
         };
-        Self::member(now, EndpointState::new(settings, provider, GroupMember::alone())?, identity, listens)
+        Self::with_state(now, EndpointState::new(settings, provider, GroupMember::alone())?, identity, tls_config)
     }
 
-    /// Creates `of` endpoints, at least one, that listen at one address together, each for a thread of its own.
+    /// Creates `count` endpoints, at least one, that listen at one address together, each for a thread of its own.
     ///
     /// Each has connections of its own. The first byte of an ID, modulo the number of endpoints, is the place of the
     /// endpoint that issued it, counted from 0. So a datagram with a short header is for the endpoint that its second
@@ -150,22 +150,22 @@ impl Endpoint {
     ///
     /// # Errors
     /// As for [`Endpoint::new`].
-    pub fn team(now: Time, config: EndpointConfig, of: u8) -> Result<Vec<Self>, EndpointError> {
+    pub fn listener_group(now: Time, config: EndpointConfig, count: u8) -> Result<Vec<Self>, EndpointError> {
         let EndpointConfig { settings, provider, identity } = config;
-        let tls = identity::listener(&provider, &identity, settings.service, settings.key_log.clone())?;
+        let tls = identity::listener_config(&provider, &identity, settings.service, settings.key_log.clone())?;
         let shared = EndpointState::new(settings, provider, GroupMember::alone())?;
-        let all = GroupMember::all(of).into_iter().map(|member| {
+        let all = GroupMember::all(count).into_iter().map(|member| {
             let shared = EndpointState { member, ..shared.clone() };
-            Self::member(now, shared, identity.clone(), Some(tls.clone()))
+            Self::with_state(now, shared, identity.clone(), Some(tls.clone()))
         });
         all.collect()
     }
 
-    fn member(
+    fn with_state(
         now: Time,
         shared: EndpointState,
         identity: Identity,
-        listens: Option<Arc<ServerConfig>>,
+        tls_config: Option<Arc<ServerConfig>>,
     ) -> Result<Self, EndpointError> {
         let tokens = Tokens::new(now, &shared)?;
         let strangers = Strangers::new(shared.member.share());
@@ -173,14 +173,14 @@ impl Endpoint {
             suites: shared.provider.cipher_suites.clone(),
             shared,
             identity,
-            listens,
+            tls_config,
             connections: BTreeMap::new(),
             next: 0,
             ids: BTreeMap::new(),
             strangers,
             evicted: VecDeque::new(),
             tokens,
-            answers: VecDeque::new(),
+            replies: VecDeque::new(),
         })
     }
 
@@ -191,11 +191,11 @@ impl Endpoint {
     pub fn connect(
         &mut self,
         now: Time,
-        via: FourTuple,
+        four_tuple: FourTuple,
         trust: Trust,
         secret: Option<(TicketId, Secret)>,
     ) -> Result<ConnectionHandle, EndpointError> {
-        self.connect_with(now, via, Authentication { trust, secret }, self.shared.settings.clone())
+        self.connect_with(now, four_tuple, Authentication { trust, secret }, self.shared.settings.clone())
     }
 
     /// Opens a connection with settings of its own. Its idle timeout, limits and law may differ from the endpoint's;
@@ -206,14 +206,14 @@ impl Endpoint {
     pub fn connect_with(
         &mut self,
         now: Time,
-        via: FourTuple,
+        four_tuple: FourTuple,
         authentication: Authentication,
         settings: Arc<Settings>,
     ) -> Result<ConnectionHandle, EndpointError> {
         let Authentication { trust, secret } = authentication;
         let shared = EndpointState { settings, ..self.shared.clone() };
         let (service, key_log) = (shared.settings.service, shared.settings.key_log.clone());
-        let tls = identity::caller(&shared.provider, trust, Some(&self.identity), service, key_log)?;
+        let tls = identity::client_config(&shared.provider, trust, Some(&self.identity), service, key_log)?;
         let first_id = FirstId::from(self.shared.random::<ID_LEN>()?);
         let own_id = self.shared.new_id()?;
         let ours = crate::parameters::Parameters {
@@ -221,18 +221,19 @@ impl Endpoint {
             reset: Some(self.shared.reset_token(own_id)),
             ..shared.settings.parameters()
         };
-        let context = self.begin(&shared.settings, ConnectionStart { now, side: Side::Client, first_id, via, service });
+        let context =
+            self.begin(&shared.settings, ConnectionStart { now, side: Side::Client, first_id, four_tuple, service });
         let ids = HandshakeIds { first: first_id, own: own_id, peer: first_id };
-        let handshake = Handshake::call(context, tls, ids, &ours)?;
+        let handshake = Handshake::connect(context, tls, ids, &ours)?;
         let side = Side::Client;
-        let new = NewConnection { now, shared, side, own_id, via, first_id, handshake, secret };
+        let new = NewConnection { now, shared, side, own_id, four_tuple, first_id, handshake, secret };
         Ok(self.add(Connection::new(new)))
     }
 
     /// Returns the initial context of a connection's handshake.
-    fn begin(&self, settings: &Settings, birth: ConnectionStart) -> Context {
-        let watch = ObserverSlot::new(settings.observe.as_ref(), &birth);
-        Context { now: birth.now, suites: self.suites.clone(), service: birth.service, watch }
+    fn begin(&self, settings: &Settings, start: ConnectionStart) -> Context {
+        let observer = ObserverSlot::new(settings.observe.as_ref(), &start);
+        Context { now: start.now, suites: self.suites.clone(), service: start.service, observer }
     }
 
     fn add(&mut self, connection: Connection) -> ConnectionHandle {
@@ -245,9 +246,9 @@ impl Endpoint {
         handle
     }
 
-    /// Takes no new callers from now on.
+    /// Takes no new clients from now on.
     pub fn stop_listening(&mut self) {
-        self.listens = None;
+        self.tls_config = None;
     }
 
     /// Returns the connection of a handle, until it is forgotten.
@@ -309,17 +310,23 @@ impl Endpoint {
     }
 
     /// Handles a datagram.
-    pub fn on_datagram(&mut self, now: Time, via: FourTuple, codepoint: Codepoint, datagram: &mut [u8]) -> Received {
+    pub fn on_datagram(
+        &mut self,
+        now: Time,
+        four_tuple: FourTuple,
+        codepoint: Codepoint,
+        datagram: &mut [u8],
+    ) -> Received {
         let Ok(packet) = ParsedPacket::read(datagram) else { return Received::Nothing };
         let len = datagram.len();
         let known = match packet.header {
             Header::Short { to } => match self.ids.get(&to) {
                 Some(&handle) => Some(handle),
-                None => return self.on_unknown(now, via, datagram),
+                None => return self.on_unknown(now, four_tuple, datagram),
             },
-            Header::Long { to, .. } | Header::Retry { to, .. } => self.find(via, to),
+            Header::Long { to, .. } | Header::Retry { to, .. } => self.find(four_tuple, to),
             Header::OtherVersion { version: 0, to, from } => {
-                let Some(handle) = self.find(via, to) else { return Received::Nothing };
+                let Some(handle) = self.find(four_tuple, to) else { return Received::Nothing };
                 // The list is accepted from a host that saw the first packet, and if it does not contain the version
                 // used (RFC 9000 §6.2).
                 let list = datagram.get(7 + to.len() + from.len()..).unwrap_or_default();
@@ -331,36 +338,36 @@ impl Endpoint {
                 return Received::Connection(handle);
             }
             Header::OtherVersion { to, from, .. } => {
-                if self.listens.is_some() && len >= SMALLEST.into() {
+                if self.tls_config.is_some() && len >= BASE_PLPMTU.into() {
                     let mut bytes = Vec::new();
                     put_versions(&mut bytes, from, to);
-                    self.answer(via, bytes);
+                    self.reply(four_tuple, bytes);
                 }
                 return Received::Nothing;
             }
         };
         if let Some(handle) = known {
             if let Some(connection) = self.connection(handle) {
-                connection.on_datagram(now, via, codepoint, datagram);
+                connection.on_datagram(now, four_tuple, codepoint, datagram);
             }
             self.settle(handle);
             return Received::Connection(handle);
         }
         let Header::Long { kind: LongKind::Initial, to, from, token } = packet.header else { return Received::Nothing };
-        let Some(to) = FirstId::new(to).filter(|_| len >= SMALLEST.into()) else { return Received::Nothing };
-        let first = First { via, to, from, token: token.to_vec() };
+        let Some(to) = FirstId::new(to).filter(|_| len >= BASE_PLPMTU.into()) else { return Received::Nothing };
+        let first = First { four_tuple, to, from, token: token.to_vec() };
         self.accept(now, &first, codepoint, datagram).map_or(Received::Nothing, Received::New)
     }
 
-    fn find(&self, via: FourTuple, to: &[u8]) -> Option<ConnectionHandle> {
+    fn find(&self, four_tuple: FourTuple, to: &[u8]) -> Option<ConnectionHandle> {
         let by_id = <Id>::try_from(to).ok().and_then(|id| self.ids.get(&id));
-        let caller = || FirstId::new(to).map(|first_id| HandshakeKey { remote: via.remote, first_id });
-        by_id.copied().or_else(|| self.strangers.find(&caller()?))
+        let client = || FirstId::new(to).map(|first_id| HandshakeKey { remote: four_tuple.remote, first_id });
+        by_id.copied().or_else(|| self.strangers.find(&client()?))
     }
 
-    /// Handles a caller's first packet. Returns its connection. Drops the packet, keeps nothing, and leaves the token
-    /// valid if the caller must validate its address first, the `ClientHello` is incomplete or TLS rejects it, no slot
-    /// can be made free, or too many callers ask for another service.
+    /// Handles a client's first packet. Returns its connection. Drops the packet, keeps nothing, and leaves the token
+    /// valid if the client must validate its address first, the `ClientHello` is incomplete or TLS rejects it, no slot
+    /// can be made free, or too many clients ask for another service.
     fn accept(
         &mut self,
         now: Time,
@@ -368,44 +375,44 @@ impl Endpoint {
         codepoint: Codepoint,
         datagram: &mut [u8],
     ) -> Option<ConnectionHandle> {
-        let tls = self.listens.clone()?;
-        let remote = first.via.remote;
-        let (place, token) = if first.token.is_empty() {
-            let Some(place) = self.shared.member.enter(remote.ip()) else {
+        let tls = self.tls_config.clone()?;
+        let remote = first.four_tuple.remote;
+        let (slot, token) = if first.token.is_empty() {
+            let Some(slot) = self.shared.member.admit(remote.ip()) else {
                 self.retry(now, first);
                 return None;
             };
-            (place, None)
+            (slot, None)
         } else {
             let retry_id = <Id>::try_from(first.to.as_bytes()).ok()?;
             let token = self.tokens.read(now, remote, retry_id, &first.token)?;
-            (self.shared.member.enter_validated(), Some(token))
+            (self.shared.member.admit_validated(), Some(token))
         };
         if !self.strangers.have_room() || !has_client_hello(&self.suites, first.to, datagram) {
             return None;
         }
         let mut connection = self.begin_connection(now, tls, first, token)?;
-        connection.on_datagram(now, first.via, codepoint, datagram);
-        if !connection.has_heard() || (connection.is_refused() && !self.shared.member.may_answer(now)) {
+        connection.on_datagram(now, first.four_tuple, codepoint, datagram);
+        if !connection.has_received() || (connection.is_refused() && !self.shared.member.may_reply(now)) {
             return None;
         }
         if let Some(token) = token {
             self.tokens.redeem(now, token);
         }
-        let is_young = connection.is_unvalidated();
-        if is_young {
+        let is_unvalidated = connection.is_unvalidated();
+        if is_unvalidated {
             self.make_room(now);
         }
         let handle = self.add(connection);
-        if is_young {
-            self.strangers.insert(now, handle, HandshakeKey { remote, first_id: first.to }, place);
+        if is_unvalidated {
+            self.strangers.insert(now, handle, HandshakeKey { remote, first_id: first.to }, slot);
             self.settle(handle);
         }
         Some(handle)
     }
 
-    /// Creates the connection of a caller, before its first packet is read. A token, if there is one, has validated the
-    /// caller's address.
+    /// Creates the connection of a client, before its first packet is read. A token, if there is one, has validated the
+    /// client's address.
     fn begin_connection(
         &self,
         now: Time,
@@ -423,8 +430,8 @@ impl Endpoint {
             ..self.shared.settings.parameters()
         };
         let service = self.shared.settings.service;
-        let birth = ConnectionStart { now, side: Side::Listener, first_id, via: first.via, service };
-        let context = self.begin(&self.shared.settings, birth);
+        let start = ConnectionStart { now, side: Side::Listener, first_id, four_tuple: first.four_tuple, service };
+        let context = self.begin(&self.shared.settings, start);
         let ids = HandshakeIds { first: first.to, own: own_id, peer: FirstId::from(first.from) };
         let handshake = Handshake::accept(context, tls, ids, &ours).ok()?;
         let mut connection = Connection::new(NewConnection {
@@ -432,7 +439,7 @@ impl Endpoint {
             shared: self.shared.clone(),
             side: Side::Listener,
             own_id,
-            via: first.via,
+            four_tuple: first.four_tuple,
             first_id: first.to,
             handshake,
             secret: None,
@@ -443,7 +450,7 @@ impl Endpoint {
         Some(connection)
     }
 
-    /// Ends the connection that makes room for another caller, if no slot is free.
+    /// Ends the connection that makes room for another client, if no slot is free.
     fn make_room(&mut self, now: Time) {
         let Some(handle) = self.strangers.next_evicted(now) else { return };
         if let Some(connection) = self.connection(handle) {
@@ -453,57 +460,57 @@ impl Endpoint {
         self.evicted.push_back(handle);
     }
 
-    /// Returns a connection that has made room for another caller since the last call. Its last event is
+    /// Returns a connection that has made room for another client since the last call. Its last event is
     /// [`Event::Closed`](crate::connection::Event::Closed), and [`Endpoint::forget`] frees it.
     pub fn poll_evicted(&mut self) -> Option<ConnectionHandle> {
         self.evicted.pop_front()
     }
 
-    /// Sends a Retry: the caller must send its first packet again, with the token that validates its address.
+    /// Sends a Retry: the client must send its first packet again, with the token that validates its address.
     fn retry(&mut self, now: Time, first: &First) {
-        let &First { via, to: first_id, from, .. } = first;
+        let &First { four_tuple, to: first_id, from, .. } = first;
         let Ok(retry_id) = self.shared.new_id() else { return };
-        let Ok(token) = self.tokens.make(now, &self.shared, via.remote, first_id, retry_id) else { return };
+        let Ok(token) = self.tokens.make(now, &self.shared, four_tuple.remote, first_id, retry_id) else { return };
         let mut bytes = Vec::new();
         put_retry(&mut bytes, &from, retry_id, &token);
         let tag = tag_of_retry(&first_id, &bytes);
         bytes.extend(&tag[..TAG_LEN]);
-        self.answer(via, bytes);
+        self.reply(four_tuple, bytes);
     }
 
-    fn answer(&mut self, via: FourTuple, bytes: Vec<u8>) {
-        if self.answers.len() < MAX_ANSWERS {
-            self.answers.push_back(StatelessReply { via, bytes });
+    fn reply(&mut self, four_tuple: FourTuple, bytes: Vec<u8>) {
+        if self.replies.len() < MAX_REPLIES {
+            self.replies.push_back(StatelessReply { four_tuple, bytes });
         }
-        debug_assert!(self.answers.len() <= MAX_ANSWERS, "{} answers wait", self.answers.len());
+        debug_assert!(self.replies.len() <= MAX_REPLIES, "{} replies wait", self.replies.len());
     }
 
     /// Handles a packet with a short header that belongs to no connection.
-    fn on_unknown(&mut self, now: Time, via: FourTuple, datagram: &[u8]) -> Received {
+    fn on_unknown(&mut self, now: Time, four_tuple: FourTuple, datagram: &[u8]) -> Received {
         let token = datagram.last_chunk::<TOKEN_LEN>().filter(|_| datagram.len() >= SHORTEST_RESET);
-        if let Some(handle) = token.and_then(|token| self.on_reset(now, via, token)) {
+        if let Some(handle) = token.and_then(|token| self.on_reset(now, four_tuple, token)) {
             return Received::Connection(handle);
         }
         let id = datagram.get(1..=ID_LEN).and_then(|id| <Id>::try_from(id).ok());
         // Another endpoint may well have a connection with its ID.
         let id = id.filter(|id| datagram.len() >= SHORTEST_PACKET && self.shared.member.owns(*id));
-        let is_shown = token.filter(|_| self.shared.member.has_others());
-        if (id.is_none() && is_shown.is_none()) || !self.shared.member.may_answer(now) {
+        let forwardable_token = token.filter(|_| self.shared.member.has_others());
+        if (id.is_none() && forwardable_token.is_none()) || !self.shared.member.may_reply(now) {
             return Received::Nothing;
         }
         if let (Some(id), Ok(random)) = (id, self.shared.random::<{ SHORTEST_RESET - TOKEN_LEN }>()) {
             let mut bytes = random.to_vec();
             bytes[0] = bytes[0] & 0x3f | 0x40;
             bytes.extend(self.shared.reset_token(id));
-            self.answer(via, bytes);
+            self.reply(four_tuple, bytes);
         }
-        is_shown.map_or(Received::Nothing, |token| Received::MaybeReset(*token))
+        forwardable_token.map_or(Received::Nothing, |token| Received::MaybeReset(*token))
     }
 
     /// Ends the connection that this token resets, if there is one. The datagram with the token arrived at another
-    /// endpoint of the team.
-    pub fn on_reset(&mut self, now: Time, via: FourTuple, token: &[u8; TOKEN_LEN]) -> Option<ConnectionHandle> {
-        let handle = self.reset_by(via, token)?;
+    /// endpoint of the group.
+    pub fn on_reset(&mut self, now: Time, four_tuple: FourTuple, token: &[u8; TOKEN_LEN]) -> Option<ConnectionHandle> {
+        let handle = self.reset_by(four_tuple, token)?;
         if let Some(connection) = self.connection(handle) {
             connection.on_reset(now);
         }
@@ -511,11 +518,11 @@ impl Endpoint {
     }
 
     /// Returns the connection that this token resets, if it comes from that connection's peer.
-    fn reset_by(&self, via: FourTuple, token: &[u8; TOKEN_LEN]) -> Option<ConnectionHandle> {
+    fn reset_by(&self, four_tuple: FourTuple, token: &[u8; TOKEN_LEN]) -> Option<ConnectionHandle> {
         let key = &self.shared.reset;
         let resets = |connection: &Connection| {
             // In constant time, as far as the token goes: timing must not reveal parts of it.
-            let mut tokens = connection.paths_to(via).peekable();
+            let mut tokens = connection.paths_to(four_tuple).peekable();
             tokens.peek().is_some() && {
                 let tag = key.tag(&[token]);
                 tokens.any(|known| key.verifies(&[&known], &tag))
@@ -525,10 +532,10 @@ impl Endpoint {
     }
 
     /// Returns the next datagram for a host without a connection; none if there is none.
-    pub fn poll_answer(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
-        let StatelessReply { via, bytes } = self.answers.pop_front()?;
+    pub fn poll_reply(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
+        let StatelessReply { four_tuple, bytes } = self.replies.pop_front()?;
         out.extend(&bytes);
-        Some(Transmit { via, codepoint: Codepoint::NotEct, segment: bytes.len() })
+        Some(Transmit { four_tuple, codepoint: Codepoint::NotEct, segment: bytes.len() })
     }
 
     /// Writes the datagrams of one connection, like [`Connection::poll_transmit`].
@@ -536,10 +543,10 @@ impl Endpoint {
         &mut self,
         now: Time,
         handle: ConnectionHandle,
-        most: usize,
+        max_datagrams: usize,
         out: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        let transmit = self.connection(handle)?.poll_transmit(now, most, out);
+        let transmit = self.connection(handle)?.poll_transmit(now, max_datagrams, out);
         if transmit.is_none() {
             self.settle(handle);
         }

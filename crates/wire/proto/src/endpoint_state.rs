@@ -52,7 +52,7 @@ impl EndpointState {
 
     /// Creates an ID that no connection has.
     pub(crate) fn new_id(&self) -> Result<Id, CloseReason> {
-        Ok(self.member.mark(self.random()?))
+        Ok(self.member.tag_id(self.random()?))
     }
 
     /// Returns the stateless reset token of this ID.

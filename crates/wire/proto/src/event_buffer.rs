@@ -15,14 +15,14 @@ impl<T> Default for EventBuffer<T> {
 
 impl<T> EventBuffer<T> {
     /// Starts recording events.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn enable(&mut self) {
         self.0 = Some(Vec::new());
     }
 
     #[inline(always)]
-    pub(crate) fn note(&mut self, what: impl FnOnce() -> T) {
-        if let Some(notes) = &mut self.0 {
-            notes.push(what());
+    pub(crate) fn record(&mut self, event: impl FnOnce() -> T) {
+        if let Some(events) = &mut self.0 {
+            events.push(event());
         }
     }
 

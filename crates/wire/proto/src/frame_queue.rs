@@ -32,7 +32,7 @@ const SHORTEST_FRAMES: usize = SHORTEST_PACKET - OVERHEAD;
 /// Bytes before a datagram in a packet of its own.
 pub(crate) const DATAGRAM_HEAD: usize = 1;
 /// The longest of [`ConnectionFrame`]'s frames: AUTH.
-const MAX_OWN_LEN: usize = 1 + 8 + 32;
+const MAX_CONNECTION_FRAME_LEN: usize = 1 + 8 + 32;
 /// The longest SOURCE frame without its symbol.
 const SOURCE_LEN: usize = 1 + 8 + 3;
 /// Returns the bytes by which the head of a block's SOURCE and PARITY frames is shorter than the longest. It depends on
@@ -51,12 +51,12 @@ fn put_parity_padding(packet: &mut Vec<u8>, tag: Tag, len: Option<usize>, limit:
 }
 
 /// Reports of complete blocks that are repeated with a retransmitted ACK: those of a burst.
-const MAX_ECHOED: usize = 8;
+const MAX_REPEATED_REPORTS: usize = 8;
 
 /// Earlier reports of complete blocks that are repeated with a new one. Of 20 rebuilt blocks, at a loss rate of 5 %,
 /// one remains unreported if each is reported once. If three packets report each block, this happens once in 400 such
 /// cases.
-const NAMED_AGAIN: usize = 2;
+const REPEATED_REPORTS: usize = 2;
 
 /// Minimum space for a STREAM frame in a packet, in bytes: its head has up to 33 bytes.
 const MIN_ROOM: usize = 40;
@@ -75,7 +75,7 @@ pub(crate) enum ConnectionFrame {
         /// Error code.
         reason: u64,
     },
-    /// `PATH_ID` of this path, as in [`FrameQueue::given`].
+    /// `PATH_ID` of this path, as in [`FrameQueue::issued_ids`].
     PathId(u32),
     /// PING.
     Ping,
@@ -100,31 +100,31 @@ pub(crate) enum ConnectionFrame {
 enum Carried {
     Stream(StreamChunk),
     Control(Control),
-    Own(ConnectionFrame),
+    Connection(ConnectionFrame),
 }
 
-/// Reference to a packet's contents: an index into a table and a stamp. An entry that was released has another stamp.
-/// Stamp 0 stands for no contents.
+/// Reference to a packet's contents: an index into a table and a generation. An entry that was released has another generation.
+/// Generation 0 stands for no contents.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct ContentHandle {
     at: u32,
-    stamp: u32,
+    generation: u32,
 }
 
 impl ContentHandle {
     fn number(self) -> u64 {
-        u64::from(self.at) << 32 | u64::from(self.stamp)
+        u64::from(self.at) << 32 | u64::from(self.generation)
     }
 
     fn of(number: u64) -> Self {
-        Self { at: to_u32(number >> 32), stamp: to_u32(number & u64::from(u32::MAX)) }
+        Self { at: to_u32(number >> 32), generation: to_u32(number & u64::from(u32::MAX)) }
     }
 }
 
 /// Delivery status of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum DeliveryStatus {
-    Came,
+    Delivered,
     /// A later packet arrived first.
     Overtaken,
     Unknown,
@@ -142,7 +142,7 @@ enum FrameOutcome {
 /// Contents of a packet, or of one symbol of a block.
 #[derive(Default, Debug)]
 struct PacketContents {
-    stamp: u32,
+    generation: u32,
     frames: Vec<Carried>,
     /// The length of all frames, in bytes.
     bytes: u32,
@@ -175,21 +175,22 @@ impl Contents {
 
     fn handle(&mut self, at: usize) -> ContentHandle {
         let slot = &mut self.slots[at];
-        slot.stamp = slot.stamp.wrapping_add(1).max(1);
-        ContentHandle { at: to_u32(at as u64), stamp: slot.stamp }
+        slot.generation = slot.generation.wrapping_add(1).max(1);
+        ContentHandle { at: to_u32(at as u64), generation: slot.generation }
     }
 
     /// Returns the contents, unless they were released.
     fn get(&self, handle: ContentHandle) -> Option<&PacketContents> {
-        self.slots.get(handle.at as usize).filter(|slot| slot.stamp == handle.stamp && handle.stamp != 0)
+        self.slots.get(handle.at as usize).filter(|slot| slot.generation == handle.generation && handle.generation != 0)
     }
 
     /// Releases a packet's contents. Returns the index of its slot, which is valid until the next claim; none if the
     /// packet was released before.
     fn release(&mut self, handle: ContentHandle) -> Option<usize> {
         let at = handle.at as usize;
-        let slot = self.slots.get_mut(at).filter(|slot| slot.stamp == handle.stamp && handle.stamp != 0)?;
-        slot.stamp = slot.stamp.wrapping_add(1).max(1);
+        let slot =
+            self.slots.get_mut(at).filter(|slot| slot.generation == handle.generation && handle.generation != 0)?;
+        slot.generation = slot.generation.wrapping_add(1).max(1);
         debug_assert!(self.free.len() < self.slots.len(), "more slots are free than there are");
         self.free.push(handle.at);
         Some(at)
@@ -200,15 +201,15 @@ impl Contents {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DatagramError {
     /// The datagram is longer than the peer accepts, or than a packet of every path can carry.
-    #[error("a datagram of {len} bytes; {most} at most can be sent now")]
+    #[error("a datagram of {len} bytes; {max_len} at most can be sent now")]
     TooLong {
         /// Its length in bytes.
         len: usize,
         /// The maximum length in bytes.
-        most: usize,
+        max_len: usize,
     },
     /// Too many datagrams are queued.
-    #[error("too many datagrams wait to be sent: 1 MiB of them, each counted with 64 bytes more than it has")]
+    #[error("the datagram queue is full: 1 MiB, with 64 bytes of overhead per datagram")]
     Full,
 }
 
@@ -216,26 +217,26 @@ pub enum DatagramError {
 #[derive(Debug)]
 pub(crate) struct FrameQueue {
     pub(crate) streams: Streams,
-    own: BTreeSet<ConnectionFrame>,
+    connection_frames: BTreeSet<ConnectionFrame>,
     /// Contents of AUTH: ticket ID and proof.
     pub(crate) auth: ([u8; 8], [u8; 32]),
     /// IDs that the peer may send to, by path.
-    pub(crate) given: BTreeMap<u32, IssuedId>,
+    pub(crate) issued_ids: BTreeMap<u32, IssuedId>,
     /// Reports of complete blocks since they were last repeated.
-    wholes: VecDeque<(u64, u64)>,
+    recent_block_wholes: VecDeque<(u64, u64)>,
     datagrams: Datagrams,
     contents: Contents,
     /// Number of packets sent.
-    departures: u64,
+    packets_sent: u64,
     /// Black hole detection by subflow.
-    lost_full: Vec<BlackHoleDetector>,
+    black_hole_detectors: Vec<BlackHoleDetector>,
     /// Maximum bytes of frames in a packet of the smallest size.
-    small: u32,
+    base_mss: u32,
     /// Encodes packets, if the peer accepts blocks.
-    pub(crate) coder: Option<BlockSender>,
+    pub(crate) block_sender: Option<BlockSender>,
     pub(crate) conditions: Conditions,
     /// Maximum bytes of frames that fit into a packet on every path.
-    pub(crate) least_mss: u32,
+    pub(crate) min_mss: u32,
     /// Send time of the present packet.
     pub(crate) now: Time,
     /// The packet being assembled. Its header is written, and possibly an acknowledgement.
@@ -247,21 +248,21 @@ pub(crate) struct FrameQueue {
 }
 
 impl FrameQueue {
-    pub(crate) fn new(streams: Streams, coder: Option<BlockSender>, small: u32) -> Self {
+    pub(crate) fn new(streams: Streams, block_sender: Option<BlockSender>, base_mss: u32) -> Self {
         Self {
             streams,
-            own: BTreeSet::new(),
+            connection_frames: BTreeSet::new(),
             auth: ([0; 8], [0; 32]),
-            given: BTreeMap::new(),
-            wholes: VecDeque::new(),
+            issued_ids: BTreeMap::new(),
+            recent_block_wholes: VecDeque::new(),
             datagrams: Datagrams::default(),
             contents: Contents::default(),
-            departures: 0,
-            lost_full: Vec::new(),
-            small,
-            coder,
+            packets_sent: 0,
+            black_hole_detectors: Vec::new(),
+            base_mss,
+            block_sender,
             conditions: Conditions { loss: Frac::ZERO, bdp: 0 },
-            least_mss: small,
+            min_mss: base_mss,
             now: Time::ZERO,
             packet: Vec::new(),
             frames_at: 0,
@@ -270,53 +271,55 @@ impl FrameQueue {
     }
 
     /// Queues a frame.
-    pub(crate) fn push(&mut self, own: ConnectionFrame) {
-        self.own.insert(own);
+    pub(crate) fn push(&mut self, frame: ConnectionFrame) {
+        self.connection_frames.insert(frame);
     }
 
     /// Queues a report that blocks are complete, and repeats the latest reports: the sender retransmits a block without
     /// a report.
-    pub(crate) fn say_whole(&mut self, first: u64, count: u64) {
-        let before = self.wholes.len().saturating_sub(NAMED_AGAIN);
-        self.own.extend(self.wholes.range(before..).map(|&(first, count)| ConnectionFrame::Whole { first, count }));
-        if self.wholes.len() == MAX_ECHOED {
-            self.wholes.pop_front();
+    pub(crate) fn queue_block_whole(&mut self, first: u64, count: u64) {
+        let before = self.recent_block_wholes.len().saturating_sub(REPEATED_REPORTS);
+        self.connection_frames.extend(
+            self.recent_block_wholes.range(before..).map(|&(first, count)| ConnectionFrame::Whole { first, count }),
+        );
+        if self.recent_block_wholes.len() == MAX_REPEATED_REPORTS {
+            self.recent_block_wholes.pop_front();
         }
-        self.wholes.push_back((first, count));
+        self.recent_block_wholes.push_back((first, count));
         self.push(ConnectionFrame::Whole { first, count });
     }
 
     /// Queues the latest reports of complete blocks once more.
-    pub(crate) fn say_wholes_again(&mut self) {
-        while let Some((first, count)) = self.wholes.pop_front() {
+    pub(crate) fn requeue_block_wholes(&mut self) {
+        while let Some((first, count)) = self.recent_block_wholes.pop_front() {
             self.push(ConnectionFrame::Whole { first, count });
         }
     }
 
     /// Returns the number of queued frames of the connection itself.
     pub(crate) fn waiting(&self) -> usize {
-        self.own.len()
+        self.connection_frames.len()
     }
 
-    /// Queues a datagram; packets carry at most `most` bytes of one.
-    pub(crate) fn push_datagram(&mut self, data: &[u8], most: usize) -> Result<(), DatagramError> {
-        if data.len() > most {
-            return Err(DatagramError::TooLong { len: data.len(), most });
+    /// Queues a datagram; packets carry at most `max_len` bytes of one.
+    pub(crate) fn push_datagram(&mut self, data: &[u8], max_len: usize) -> Result<(), DatagramError> {
+        if data.len() > max_len {
+            return Err(DatagramError::TooLong { len: data.len(), max_len });
         }
         if self.datagrams.push(data) { Ok(()) } else { Err(DatagramError::Full) }
     }
 
     /// Returns the black hole detection state of a subflow.
-    pub(crate) fn lost_full(&mut self, subflow: u8) -> &mut BlackHoleDetector {
+    pub(crate) fn black_hole_detector(&mut self, subflow: u8) -> &mut BlackHoleDetector {
         let at = usize::from(subflow);
-        if self.lost_full.len() <= at {
-            self.lost_full.resize(at + 1, BlackHoleDetector::default());
+        if self.black_hole_detectors.len() <= at {
+            self.black_hole_detectors.resize(at + 1, BlackHoleDetector::default());
         }
-        &mut self.lost_full[at]
+        &mut self.black_hole_detectors[at]
     }
 
     fn is_empty(&self) -> bool {
-        self.own.is_empty()
+        self.connection_frames.is_empty()
             && !self.streams.has_control()
             && self.datagrams.is_empty()
             && !self.streams.has_pending()
@@ -325,17 +328,17 @@ impl FrameQueue {
 
     /// Returns whether a block needs the next packet for itself.
     pub(crate) fn needs_whole_packet(&self) -> bool {
-        self.coder.as_ref().is_some_and(|coder| coder.has_resend() || coder.has_parity())
+        self.block_sender.as_ref().is_some_and(|block_sender| block_sender.has_resend() || block_sender.has_parity())
     }
 
-    fn put_own(&mut self, own: ConnectionFrame) {
+    fn put_connection_frame(&mut self, frame: ConnectionFrame) {
         let out = &mut self.packet;
-        match own {
+        match frame {
             ConnectionFrame::Auth => Frame::Auth { ticket: self.auth.0, proof: self.auth.1 }.put(out),
             ConnectionFrame::Done => Frame::Done.put(out),
             ConnectionFrame::PathRetire { path, reason } => Frame::PathRetire { path, reason }.put(out),
             ConnectionFrame::PathId(path) => {
-                if let Some(&IssuedId { id, token }) = self.given.get(&path) {
+                if let Some(&IssuedId { id, token }) = self.issued_ids.get(&path) {
                     Frame::PathId { path, id, token }.put(out);
                 }
             }
@@ -348,55 +351,55 @@ impl FrameQueue {
     /// Writes the next packet that is due for a block: a retransmission, or parity. Returns the packet's position in its
     /// block.
     fn put_of_block(&mut self, limit: usize) -> Option<Tag> {
-        while let Some(coder) = &mut self.coder
-            && let Some(resend) = coder.next_resend(self.now)
+        while let Some(block_sender) = &mut self.block_sender
+            && let Some(resend) = block_sender.next_resend(self.now)
         {
             match resend {
-                Resend::Plain { content } => self.symbol_is_over(content, FrameOutcome::Resend),
+                Resend::Plain { content } => self.finish_symbol(content, FrameOutcome::Resend),
                 Resend::Parity { tag } => {
-                    let (begun, len) = (self.packet.len(), coder.parity_len(tag));
+                    let (begun, len) = (self.packet.len(), block_sender.parity_len(tag));
                     put_parity_padding(&mut self.packet, tag, len, limit);
                     let fits = len.is_some_and(|len| self.packet.len() + len <= limit);
-                    if fits && coder.put_again(tag, &mut self.packet) {
+                    if fits && block_sender.put_retransmission(tag, &mut self.packet) {
                         return Some(tag);
                     }
                     self.packet.truncate(begun);
-                    coder.give_up(tag.block);
+                    block_sender.give_up(tag.block);
                 }
                 Resend::Source { tag, content } => {
                     let begun = self.packet.len();
-                    if self.put_source_again(limit, tag, content) {
+                    if self.put_source_retransmission(limit, tag, content) {
                         return Some(tag);
                     }
                     self.packet.truncate(begun);
-                    if let Some(coder) = &mut self.coder {
-                        coder.give_up(tag.block);
+                    if let Some(block_sender) = &mut self.block_sender {
+                        block_sender.give_up(tag.block);
                     }
                 }
             }
         }
-        let coder = self.coder.as_mut()?;
+        let block_sender = self.block_sender.as_mut()?;
         loop {
-            let tag = coder.next_parity()?;
-            let len = coder.parity_len(tag);
+            let tag = block_sender.next_parity()?;
+            let len = block_sender.parity_len(tag);
             if len.is_some_and(|len| self.packet.len() + len <= limit) {
                 put_parity_padding(&mut self.packet, tag, len, limit);
-                return coder.put_parity(self.now, &mut self.packet);
+                return block_sender.put_parity(self.now, &mut self.packet);
             }
-            coder.give_up(tag.block);
+            block_sender.give_up(tag.block);
         }
     }
 
     /// Writes a data packet of a block again, byte by byte. Returns false if that is not possible any more.
-    fn put_source_again(&mut self, limit: usize, tag: Tag, content: u64) -> bool {
+    fn put_source_retransmission(&mut self, limit: usize, tag: Tag, content: u64) -> bool {
         let Tag { block, shape, place } = tag;
         Frame::Padding(LENGTH_BYTES + missing_of_head(block)).put(&mut self.packet);
         Frame::Source { block, shape, place }.put(&mut self.packet);
         let Some(symbol) = self.contents.get(ContentHandle::of(content)) else { return false };
         let end = self.packet.len() + symbol.bytes as usize;
         let all = symbol.frames.iter().all(|carried| match carried {
-            Carried::Stream(chunk) => self.streams.put_again(chunk, &mut self.packet),
-            Carried::Control(_) | Carried::Own(_) => false,
+            Carried::Stream(chunk) => self.streams.put_retransmission(chunk, &mut self.packet),
+            Carried::Control(_) | Carried::Connection(_) => false,
         });
         if !all || end > limit || self.packet.len() > end {
             return false;
@@ -407,29 +410,29 @@ impl FrameQueue {
 
     /// Writes STREAM frames up to a packet length of `limit`. Returns whether all of the data was sent before.
     fn put_streams(&mut self, limit: usize, carried: &mut Vec<Carried>) -> bool {
-        let (mut again, begun) = (true, carried.len());
+        let (mut is_retransmission, begun) = (true, carried.len());
         while let left = limit.saturating_sub(self.packet.len())
             && left >= MIN_ROOM
             && let Some(chunk) = self.streams.put_frame(&mut self.packet, left)
         {
-            again &= chunk.again;
+            is_retransmission &= chunk.is_retransmission;
             carried.push(Carried::Stream(chunk));
         }
         if self.streams.has_pending() && carried.len() > begun {
             // Packets of a batch have one length.
             self.packet.resize(limit.max(self.packet.len()), 0);
         }
-        again
+        is_retransmission
     }
 
     /// Returns the position in a block of the packet that is being sent, if it should be coded and has room for it.
     fn offer(&mut self) -> Option<Offer> {
         let (bytes, ends) = self.streams.pending();
-        let least = self.least_mss as usize;
-        let coder = self.coder.as_mut().filter(|_| bytes > 0)?;
-        let most = to_u16(least.saturating_sub(SOURCE_LEN + LENGTH_BYTES).min(u16::MAX.into()) as u64);
-        let bytes = self.streams.pending_in_frames(most.into());
-        coder.offer(Pending { bytes, ends }, most, self.conditions)
+        let min_mss = self.min_mss as usize;
+        let block_sender = self.block_sender.as_mut().filter(|_| bytes > 0)?;
+        let max_len = to_u16(min_mss.saturating_sub(SOURCE_LEN + LENGTH_BYTES).min(u16::MAX.into()) as u64);
+        let bytes = self.streams.pending_in_frames(max_len.into());
+        block_sender.offer(Pending { bytes, ends }, max_len, self.conditions)
     }
 
     /// Writes a data packet of a block.
@@ -441,7 +444,7 @@ impl FrameQueue {
         let symbol_at = self.packet.len();
         let at = self.contents.claim();
         let mut frames = mem::take(&mut self.contents.slots[at].frames);
-        let again = self.put_streams(limit.min(symbol_at + usize::from(offer.most)), &mut frames);
+        let is_retransmission = self.put_streams(limit.min(symbol_at + usize::from(offer.max_len)), &mut frames);
         let shortest = self.frames_at + SHORTEST_FRAMES;
         if self.packet.len() < shortest {
             self.packet.resize(shortest, 0);
@@ -449,10 +452,10 @@ impl FrameQueue {
         let slot = &mut self.contents.slots[at];
         (slot.frames, slot.bytes) = (frames, to_u32((self.packet.len() - symbol_at) as u64));
         let content = self.contents.handle(at).number();
-        if let Some(coder) = &mut self.coder {
-            coder.push(self.now, offer, &self.packet[symbol_at..], content);
+        if let Some(block_sender) = &mut self.block_sender {
+            block_sender.push(self.now, offer, &self.packet[symbol_at..], content);
         }
-        (offer.tag, again)
+        (offer.tag, is_retransmission)
     }
 
     /// Writes frames up to a packet length of `limit`. Returns the packet's position in a block, if any, and whether
@@ -462,11 +465,11 @@ impl FrameQueue {
             return (Some(tag), !tag.is_parity());
         }
         let room = |packet: &Vec<u8>| limit.saturating_sub(packet.len());
-        while room(&self.packet) >= MAX_OWN_LEN
-            && let Some(own) = self.own.pop_first()
+        while room(&self.packet) >= MAX_CONNECTION_FRAME_LEN
+            && let Some(frame) = self.connection_frames.pop_first()
         {
-            self.put_own(own);
-            carried.push(Carried::Own(own));
+            self.put_connection_frame(frame);
+            carried.push(Carried::Connection(frame));
         }
         while room(&self.packet) >= MAX_CONTROL
             && let Some(control) = self.streams.next_control()
@@ -490,11 +493,11 @@ impl FrameQueue {
         if room(&self.packet) >= SOURCE_LEN + LENGTH_BYTES + MIN_ROOM
             && let Some(offer) = self.offer()
         {
-            let (tag, again) = self.put_source(limit, offer);
-            return (Some(tag), again && only_streams);
+            let (tag, is_retransmission) = self.put_source(limit, offer);
+            return (Some(tag), is_retransmission && only_streams);
         }
-        let again = self.put_streams(limit, carried);
-        (None, again && only_streams)
+        let is_retransmission = self.put_streams(limit, carried);
+        (None, is_retransmission && only_streams)
     }
 
     fn settle(&mut self, carried: Carried, outcome: FrameOutcome) {
@@ -504,40 +507,40 @@ impl FrameQueue {
             (Carried::Control(control), FrameOutcome::Delivered) => self.streams.control_acked(control),
             (Carried::Control(control), FrameOutcome::Resend) => self.streams.control_lost(control),
             // If a block is still incomplete, a new NACK is sent.
-            (Carried::Own(ConnectionFrame::Ping | ConnectionFrame::Nack { .. }), _)
-            | (Carried::Own(_), FrameOutcome::Delivered) => {}
-            (Carried::Own(own), FrameOutcome::Resend) => self.push(own),
+            (Carried::Connection(ConnectionFrame::Ping | ConnectionFrame::Nack { .. }), _)
+            | (Carried::Connection(_), FrameOutcome::Delivered) => {}
+            (Carried::Connection(frame), FrameOutcome::Resend) => self.push(frame),
         }
     }
 
     /// Releases a packet that was delivered or lost, and settles its contents.
-    fn is_over(&mut self, handle: ContentHandle, fate: DeliveryStatus) {
-        let outcome = if fate == DeliveryStatus::Came { FrameOutcome::Delivered } else { FrameOutcome::Resend };
+    fn finish_packet(&mut self, handle: ContentHandle, status: DeliveryStatus) {
+        let outcome = if status == DeliveryStatus::Delivered { FrameOutcome::Delivered } else { FrameOutcome::Resend };
         let Some(at) = self.contents.release(handle) else { return };
         let slot = &mut self.contents.slots[at];
         let (mut frames, bytes, order, subflow, tag) =
             (mem::take(&mut slot.frames), slot.bytes, slot.order, slot.subflow, slot.tag.take());
-        let size = if bytes <= self.small { PacketSize::Small } else { PacketSize::Full };
-        match fate {
-            DeliveryStatus::Came => self.lost_full(subflow).on_arrival(size, order),
-            DeliveryStatus::Overtaken if size == PacketSize::Full => self.lost_full(subflow).lose(order),
+        let size = if bytes <= self.base_mss { PacketSize::Small } else { PacketSize::Full };
+        match status {
+            DeliveryStatus::Delivered => self.black_hole_detector(subflow).on_arrival(size, order),
+            DeliveryStatus::Overtaken if size == PacketSize::Full => self.black_hole_detector(subflow).on_loss(order),
             DeliveryStatus::Overtaken | DeliveryStatus::Unknown => {}
         }
         for carried in frames.drain(..) {
             self.settle(carried, outcome);
         }
         self.contents.slots[at].frames = frames;
-        if let (Some(tag), Some(coder)) = (tag, &mut self.coder) {
+        if let (Some(tag), Some(block_sender)) = (tag, &mut self.block_sender) {
             match outcome {
-                FrameOutcome::Delivered => coder.acked(tag),
-                FrameOutcome::Resend => coder.lost(tag),
+                FrameOutcome::Delivered => block_sender.acked(tag),
+                FrameOutcome::Resend => block_sender.lost(tag),
             }
             self.settle_blocks();
         }
     }
 
     /// Releases a symbol that was delivered, or must be sent without its block.
-    fn symbol_is_over(&mut self, content: u64, outcome: FrameOutcome) {
+    fn finish_symbol(&mut self, content: u64, outcome: FrameOutcome) {
         let Some(at) = self.contents.release(ContentHandle::of(content)) else { return };
         let mut frames = mem::take(&mut self.contents.slots[at].frames);
         for carried in frames.drain(..) {
@@ -548,8 +551,8 @@ impl FrameQueue {
 
     /// Settles the symbols that the coder knows to be delivered.
     pub(crate) fn settle_blocks(&mut self) {
-        while let Some(content) = self.coder.as_mut().and_then(BlockSender::next_delivered) {
-            self.symbol_is_over(content, FrameOutcome::Delivered);
+        while let Some(content) = self.block_sender.as_mut().and_then(BlockSender::next_delivered) {
+            self.finish_symbol(content, FrameOutcome::Delivered);
         }
     }
 }
@@ -573,7 +576,7 @@ impl DataSource for FrameQueue {
         let begun = self.packet.len();
         let at = self.contents.claim();
         let mut frames = mem::take(&mut self.contents.slots[at].frames);
-        let (tag, again) = self.put_frames(self.frames_at + mss as usize, &mut frames);
+        let (tag, is_retransmission) = self.put_frames(self.frames_at + mss as usize, &mut frames);
         if self.packet.len() == begun {
             // The pending frames are no longer needed, or do not fit after the acknowledgement. A packet is sent anyway.
             Frame::Ping.put(&mut self.packet);
@@ -583,23 +586,23 @@ impl DataSource for FrameQueue {
             self.packet.resize(shortest, 0);
         }
         let bytes = to_u32((self.packet.len() - begun) as u64);
-        self.departures += 1;
+        self.packets_sent += 1;
         let slot = &mut self.contents.slots[at];
         (slot.frames, slot.bytes, slot.subflow, slot.tag) = (frames, bytes, subflow, tag);
-        slot.order = self.departures;
-        PacketContent { bytes, content: self.contents.handle(at), is_retransmission: again }
+        slot.order = self.packets_sent;
+        PacketContent { bytes, content: self.contents.handle(at), is_retransmission }
     }
 
     fn acked(&mut self, handle: ContentHandle) {
-        self.is_over(handle, DeliveryStatus::Came);
+        self.finish_packet(handle, DeliveryStatus::Delivered);
     }
 
-    fn lost(&mut self, handle: ContentHandle, why: ReturnReason) {
-        if let ReturnReason::Lost { subflow, number, cause } = why {
-            self.lost.note(|| LostNote { subflow, number, cause });
+    fn lost(&mut self, handle: ContentHandle, reason: ReturnReason) {
+        if let ReturnReason::Lost { subflow, number, cause } = reason {
+            self.lost.record(|| LostNote { subflow, number, cause });
         }
-        let is_proved = matches!(why, ReturnReason::Lost { cause: LossCause::Reordered, .. });
-        self.is_over(handle, if is_proved { DeliveryStatus::Overtaken } else { DeliveryStatus::Unknown });
+        let later_arrived = matches!(reason, ReturnReason::Lost { cause: LossCause::Reordered, .. });
+        self.finish_packet(handle, if later_arrived { DeliveryStatus::Overtaken } else { DeliveryStatus::Unknown });
     }
 
     fn probe(&mut self) {
@@ -613,38 +616,38 @@ mod tests {
     use crate::side::Side;
     use crate::streams::Limits;
 
-    fn outbox() -> FrameQueue {
+    fn frame_queue() -> FrameQueue {
         let limits = Limits { max_data: 1, max_stream_data: 1, max_streams_bidi: 1, max_streams_uni: 1 };
         FrameQueue::new(Streams::new(Side::Client, limits, 1), None, 1)
     }
 
     /// Takes the first blocks of the queued reports, as a packet would.
-    fn leaves(outbox: &mut FrameQueue) -> Vec<u64> {
-        let first = |own: ConnectionFrame| {
-            if let ConnectionFrame::Whole { first, .. } = own { first } else { unreachable!("nothing else waits") }
+    fn take_reports(frame_queue: &mut FrameQueue) -> Vec<u64> {
+        let first = |frame: ConnectionFrame| {
+            if let ConnectionFrame::Whole { first, .. } = frame { first } else { unreachable!("nothing else waits") }
         };
-        mem::take(&mut outbox.own).into_iter().map(first).collect()
+        mem::take(&mut frame_queue.connection_frames).into_iter().map(first).collect()
     }
 
     #[test]
-    fn a_whole_block_is_named_in_three_packets() {
-        let mut outbox = outbox();
+    fn a_complete_block_is_reported_in_three_packets() {
+        let mut frame_queue = frame_queue();
         for (block, named) in [(3, &[3][..]), (5, &[3, 5]), (6, &[3, 5, 6]), (9, &[5, 6, 9])] {
-            outbox.say_whole(block, 1);
-            assert_eq!(leaves(&mut outbox), named);
+            frame_queue.queue_block_whole(block, 1);
+            assert_eq!(take_reports(&mut frame_queue), named);
         }
     }
 
     #[test]
-    fn an_answer_that_leaves_again_says_what_was_said_last() {
-        let mut outbox = outbox();
+    fn a_retransmitted_ack_repeats_the_latest_reports() {
+        let mut frame_queue = frame_queue();
         for block in 0..20 {
-            outbox.say_whole(block, 1);
+            frame_queue.queue_block_whole(block, 1);
         }
-        leaves(&mut outbox);
-        outbox.say_wholes_again();
-        assert_eq!(leaves(&mut outbox), (20 - MAX_ECHOED as u64..20).collect::<Vec<_>>());
-        outbox.say_wholes_again();
-        assert_eq!(leaves(&mut outbox), []);
+        take_reports(&mut frame_queue);
+        frame_queue.requeue_block_wholes();
+        assert_eq!(take_reports(&mut frame_queue), (20 - MAX_REPEATED_REPORTS as u64..20).collect::<Vec<_>>());
+        frame_queue.requeue_block_wholes();
+        assert_eq!(take_reports(&mut frame_queue), []);
     }
 }

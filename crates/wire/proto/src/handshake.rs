@@ -12,7 +12,7 @@ use units::{Span, Time};
 use crate::Id;
 use crate::assembler::{Assembler, Inserted};
 use crate::closed::{CloseCode, CloseReason};
-use crate::dplpmtud::SMALLEST;
+use crate::dplpmtud::BASE_PLPMTU;
 use crate::frame::{Ack, Frame, Frames};
 use crate::header::{Header, LongKind, ParsedPacket as AnyPacket, put_long};
 use crate::identity::Fingerprint;
@@ -21,7 +21,7 @@ use crate::narrow::{to_u16, to_usize};
 use crate::observe::{self, Event, KeyCause, LostNote, ObservedPacket, ObserverSlot};
 use crate::parameters::{FirstId, Parameters};
 use crate::receive_memory::ReceiveMemory;
-use crate::service::{NO_SUCH_SERVICE, Service, asked_for};
+use crate::service::{NO_SUCH_SERVICE, Service, requested_service};
 use crate::side::Side;
 use crate::space::{FIRST_RTT, MAX_AHEAD, MAX_CRYPTO, MAX_GAPS, Space, WrittenPacket};
 use crate::tls::{Alert, Tls, TlsOutput, initial_keys};
@@ -59,7 +59,7 @@ pub(crate) enum HandshakeRead {
     Opened(LongKind),
     /// The peer has closed the connection.
     Closed(CloseReason),
-    /// The caller requests another service; none if it does not belong to this protocol.
+    /// The client requests another service; none if it does not belong to this protocol.
     OtherService(Option<Service>),
 }
 
@@ -78,18 +78,18 @@ pub(crate) struct Context {
     pub(crate) now: Time,
     pub(crate) suites: Vec<SupportedCipherSuite>,
     pub(crate) service: Service,
-    pub(crate) watch: ObserverSlot,
+    pub(crate) observer: ObserverSlot,
 }
 
 /// IDs of a handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HandshakeIds {
-    /// Destination of the packet that begins the handshake: at a listener that of the caller's first packet, or of the
+    /// Destination of the packet that begins the handshake: at a listener that of the client's first packet, or of the
     /// first after a Retry.
     pub(crate) first: FirstId,
     /// ID of this end, which is also in its parameters.
     pub(crate) own: Id,
-    /// Destination of this end's packets: at a caller `first`, at a listener the caller's ID.
+    /// Destination of this end's packets: at a client `first`, at a listener the client's ID.
     pub(crate) peer: FirstId,
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct Handshake {
     side: Side,
     suites: Vec<SupportedCipherSuite>,
     service: Service,
-    watch: ObserverSlot,
+    observer: ObserverSlot,
     tls: Tls,
     /// First input of TLS at a listener: the `ClientHello`, until TLS has processed it.
     hello: Vec<u8>,
@@ -107,23 +107,23 @@ pub(crate) struct Handshake {
     handshake: Option<Space>,
     keys: Option<(Keys, Secrets)>,
     own_id: Id,
-    /// Destination ID of packets: first the caller's choice, then the listener's ID.
+    /// Destination ID of packets: first the client's choice, then the listener's ID.
     peer_id: FirstId,
     /// Set once the peer's ID is known.
     has_peer_id: bool,
     first_id: FirstId,
     retry_id: Option<Id>,
     token: Vec<u8>,
-    /// Time at which a caller that has nothing in flight sends again: the listener may be blocked by its amplification
+    /// Time at which a client that has nothing in flight sends again: the listener may be blocked by its amplification
     /// limit (RFC 9002 §6.2.2.1).
-    speak_at: Time,
-    spoke: u32,
+    anti_deadlock_at: Time,
+    anti_deadlock_count: u32,
     rtt: Option<Span>,
 }
 
 impl Handshake {
-    /// Creates a caller's handshake.
-    pub(crate) fn call(
+    /// Creates a client's handshake.
+    pub(crate) fn connect(
         context: Context,
         config: Arc<ClientConfig>,
         ids: HandshakeIds,
@@ -131,7 +131,7 @@ impl Handshake {
     ) -> Result<Self, CloseReason> {
         let mut parameters = Vec::new();
         ours.put(&mut parameters);
-        let tls = Tls::call(config, parameters).map_err(|error| internal(&error))?;
+        let tls = Tls::connect(config, parameters).map_err(|error| internal(&error))?;
         let this = Self::new(Side::Client, context, tls, ids)?;
         let hello = this.initial.as_ref().map_or(0, |initial| initial.channel.work().len());
         if hello > MAX_CLIENT_HELLO {
@@ -157,14 +157,14 @@ impl Handshake {
     }
 
     fn new(side: Side, context: Context, tls: Tls, ids: HandshakeIds) -> Result<Self, CloseReason> {
-        let Context { now, suites, service, watch } = context;
+        let Context { now, suites, service, observer } = context;
         let HandshakeIds { first: first_id, own: own_id, peer: peer_id } = ids;
         let keys = initial_keys(&suites, first_id.as_bytes(), side).ok_or_else(no_initial_keys)?;
         let mut this = Self {
             side,
             suites,
             service,
-            watch,
+            observer,
             tls,
             hello: Vec::new(),
             initial: Some(Space::new(now, FIRST_RTT, MSS, keys)),
@@ -176,39 +176,38 @@ impl Handshake {
             first_id,
             retry_id: None,
             token: Vec::new(),
-            speak_at: Time::NEVER,
-            spoke: 0,
+            anti_deadlock_at: Time::NEVER,
+            anti_deadlock_count: 0,
             rtt: None,
         };
-        this.watch_losses();
-        this.listen_to_tls(now);
+        this.record_losses();
+        this.poll_tls(now);
         Ok(this)
     }
 
     /// Returns the observer of the connection.
-    pub(crate) fn watch(&self) -> &ObserverSlot {
-        &self.watch
+    pub(crate) fn observer(&self) -> &ObserverSlot {
+        &self.observer
     }
 
     /// Starts recording losses, if the connection has an observer.
-    fn watch_losses(&mut self) {
-        if self.watch.is_on() {
+    fn record_losses(&mut self) {
+        if self.observer.is_on() {
             for space in [self.initial.as_mut(), self.handshake.as_mut()].into_iter().flatten() {
-                space.channel.work_mut().held_for_lost.begin();
+                space.channel.work_mut().lost_packets.enable();
             }
         }
     }
 
     /// Reports lost packets to the observer.
-    fn tell_of_losses(&mut self, now: Time) {
-        if !self.watch.is_on() {
+    fn report_losses(&mut self, now: Time) {
+        if !self.observer.is_on() {
             return;
         }
         for kind in [LongKind::Initial, LongKind::Handshake] {
-            let lost =
-                self.space_mut(kind).map_or_else(Vec::new, |space| space.channel.work_mut().held_for_lost.take());
+            let lost = self.space_mut(kind).map_or_else(Vec::new, |space| space.channel.work_mut().lost_packets.take());
             for LostNote { number, cause, .. } in lost {
-                self.watch.tell(now, || Event::Lost { space: seen(kind), path: 0, number, cause });
+                self.observer.report(now, || Event::Lost { space: space_of(kind), path: 0, number, cause });
             }
         }
     }
@@ -222,12 +221,12 @@ impl Handshake {
     /// §4.9.2).
     pub(crate) fn end(&mut self) {
         (self.initial, self.handshake) = (None, None);
-        self.speak_at = Time::NEVER;
+        self.anti_deadlock_at = Time::NEVER;
     }
 
     /// Handles a packet with a long header.
-    pub(crate) fn on_packet(&mut self, came: HandshakePacket) -> Result<HandshakeRead, CloseReason> {
-        let HandshakePacket { now, kind, from, codepoint, packet, number_at } = came;
+    pub(crate) fn on_packet(&mut self, received: HandshakePacket) -> Result<HandshakeRead, CloseReason> {
+        let HandshakePacket { now, kind, from, codepoint, packet, number_at } = received;
         if self.has_peer_id && from[..] != *self.peer_id.as_bytes() {
             return Ok(HandshakeRead::Nothing);
         }
@@ -235,28 +234,28 @@ impl Handshake {
         let Ok(opened) = space.keys.open(packet, number_at, space.arrivals.newest()) else {
             return Ok(HandshakeRead::Nothing);
         };
-        let (whole, payload) = (packet.len(), &packet[opened.payload.clone()]);
+        let (packet_len, payload) = (packet.len(), &packet[opened.payload.clone()]);
         // Any host can create an Initial packet, so no such packet closes a connection.
-        let forgiving = kind == LongKind::Initial;
+        let is_forgeable = kind == LongKind::Initial;
         if !space.arrivals.is_new(opened.number) {
             return Ok(HandshakeRead::Nothing);
         }
-        let (number, len) = (opened.number, whole);
-        self.watch.tell(now, || {
-            Event::Received(ObservedPacket { space: seen(kind), path: 0, number, len, payload, in_flight: false })
+        let (number, len) = (opened.number, packet_len);
+        self.observer.report(now, || {
+            Event::Received(ObservedPacket { space: space_of(kind), path: 0, number, len, payload, in_flight: false })
         });
         let eliciting = match check(&opened, payload) {
             Ok(eliciting) => eliciting,
-            Err(_) if forgiving => return Ok(HandshakeRead::Nothing),
-            Err(fault) => return Err(fault),
+            Err(_) if is_forgeable => return Ok(HandshakeRead::Nothing),
+            Err(close_reason) => return Err(close_reason),
         };
         match self.read_frames(now, kind, payload) {
             Ok(None) => {}
             Ok(Some(closed)) => return Ok(HandshakeRead::Closed(closed)),
             Err(PacketRefusal::Dropped) => return Ok(HandshakeRead::Nothing),
-            Err(PacketRefusal::OtherService(asked)) => return Ok(HandshakeRead::OtherService(asked)),
-            Err(PacketRefusal::Fault(_)) if forgiving => return Ok(HandshakeRead::Nothing),
-            Err(PacketRefusal::Fault(fault)) => return Err(fault),
+            Err(PacketRefusal::OtherService(requested)) => return Ok(HandshakeRead::OtherService(requested)),
+            Err(PacketRefusal::Close(_)) if is_forgeable => return Ok(HandshakeRead::Nothing),
+            Err(PacketRefusal::Close(close_reason)) => return Err(close_reason),
         }
         if let Some(space) = self.space_mut(kind) {
             space.arrivals.on_packet(now, opened.number, codepoint, eliciting);
@@ -267,8 +266,8 @@ impl Handshake {
         if kind == LongKind::Handshake && self.side == Side::Listener {
             self.initial = None;
         }
-        self.listen_to_tls(now);
-        self.wait_to_speak(now);
+        self.poll_tls(now);
+        self.set_anti_deadlock_timer(now);
         Ok(HandshakeRead::Opened(kind))
     }
 
@@ -299,13 +298,17 @@ impl Handshake {
         }
         let Some(space) = self.space_mut(kind) else { return Ok(()) };
         if offset + data.len() as u64 > MAX_CRYPTO {
-            return Err(CloseReason::new(CloseCode::FRAME, "more of the handshake than there can be").into());
+            return Err(
+                CloseReason::new(CloseCode::FRAME, "CRYPTO data exceeds the maximum length of a handshake").into()
+            );
         }
         match space.incoming.insert(offset, data) {
-            Ok(Inserted::Taken) => {}
+            Ok(Inserted::Stored) => {}
             Ok(Inserted::Refused) => return Err(PacketRefusal::Dropped),
             Err(_) => {
-                return Err(CloseReason::new(CloseCode::FRAME, "the handshake came twice, with different bytes").into());
+                return Err(
+                    CloseReason::new(CloseCode::FRAME, "CRYPTO data was received twice with different bytes").into()
+                );
             }
         }
         let mut bytes = alloc::vec![0; space.incoming.readable()];
@@ -319,8 +322,8 @@ impl Handshake {
         }
         match self.tls.read(&bytes) {
             Ok(()) => Ok(()),
-            Err(Alert(NO_SUCH_SERVICE)) if is_hello => Err(PacketRefusal::OtherService(asked_for(&self.hello))),
-            Err(alert) => Err(alert_fault(alert).into()),
+            Err(Alert(NO_SUCH_SERVICE)) if is_hello => Err(PacketRefusal::OtherService(requested_service(&self.hello))),
+            Err(alert) => Err(alert_close_reason(alert).into()),
         }
     }
 
@@ -333,27 +336,27 @@ impl Handshake {
         // Packets of the handshake are not ECN-capable.
         let acks = AckRanges { ranges: &ranges, ecn: None, delay: ack.delay, received: &[] };
         let acked = space.channel.acked(now, 0, &acks).map_err(CloseReason::from)?;
-        self.tell_of_losses(now);
-        self.spoke = 0;
+        self.report_losses(now);
+        self.anti_deadlock_count = 0;
         self.rtt = self.rtt.into_iter().chain(acked.rtt).min();
         Ok(())
     }
 
     /// Takes the output and the keys of TLS.
-    fn listen_to_tls(&mut self, now: Time) {
-        for said in self.tls.next() {
-            match said {
+    fn poll_tls(&mut self, now: Time) {
+        for output in self.tls.next() {
+            match output {
                 TlsOutput::Bytes(bytes) => {
                     if let Some(space) = self.handshake.as_mut().or(self.initial.as_mut()) {
-                        space.channel.work_mut().say(&bytes);
+                        space.channel.work_mut().append(&bytes);
                     }
                 }
                 TlsOutput::Handshake(keys) => {
                     self.hello = Vec::new();
                     let cause = KeyCause::Tls;
-                    self.watch.tell(now, || Event::Keys { space: observe::Space::Handshake, updates: 0, cause });
+                    self.observer.report(now, || Event::Keys { space: observe::Space::Handshake, updates: 0, cause });
                     self.handshake = Some(Space::new(now, self.rtt.unwrap_or(FIRST_RTT), MSS, keys));
-                    self.watch_losses();
+                    self.record_losses();
                 }
                 TlsOutput::Data(keys, secrets) => self.keys = Some((keys, secrets)),
             }
@@ -367,9 +370,9 @@ impl Handshake {
         let Some(old) = self.initial.take_if(|_| may) else { return Ok(()) };
         let keys = initial_keys(&self.suites, &from, self.side).ok_or_else(no_initial_keys)?;
         let mut initial = Space::new(now, FIRST_RTT, MSS, keys);
-        initial.channel.work_mut().say(&old.channel.into_work().said());
+        initial.channel.work_mut().append(&old.channel.into_work().into_output());
         self.initial = Some(initial);
-        self.watch_losses();
+        self.record_losses();
         (self.retry_id, self.peer_id, self.token) = (Some(from), FirstId::from(from), token.to_vec());
         Ok(())
     }
@@ -391,34 +394,35 @@ impl Handshake {
 
     /// Checks that both ends have seen the same IDs (RFC 9000 §7.3).
     fn check_ids(&self, theirs: &Parameters) -> Result<(), CloseReason> {
-        let wrong = |what| Err(CloseReason::new(CloseCode::PARAMETER, what));
+        let parameter_error = |reason| Err(CloseReason::new(CloseCode::PARAMETER, reason));
         if theirs.own_id.as_ref().map(|id| &id[..]) != Some(self.peer_id.as_bytes()) {
-            return wrong("transport parameter `own_id` is not the ID that packets came from");
+            return parameter_error("transport parameter `own_id` is not the source ID of the packets");
         }
         if theirs.reset.is_none() {
-            return wrong("transport parameter `reset` is missing");
+            return parameter_error("transport parameter `reset` is missing");
         }
         let (first, retry) = match self.side {
             Side::Client => (Some(self.first_id), self.retry_id),
             Side::Listener => (None, None),
         };
         if theirs.first_id != first {
-            return wrong("transport parameter `first_id` is not the ID that the first packet went to");
+            return parameter_error("transport parameter `first_id` is not the destination ID of the first packet");
         }
         if theirs.retry_id != retry {
-            return wrong("transport parameter `retry_id` is not the ID that a Retry gave");
+            return parameter_error("transport parameter `retry_id` is not the source ID of the Retry");
         }
         Ok(())
     }
 
     /// Appends a packet of at most `room` bytes, if there is one to send.
     pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, room: u64) -> bool {
-        let room = to_usize(room.min(SMALLEST.into()));
+        let room = to_usize(room.min(BASE_PLPMTU.into()));
         for kind in [LongKind::Initial, LongKind::Handshake] {
-            if room as u64 >= least_room(kind) && self.space_mut(kind).is_some_and(|space| space.has_something(now)) {
-                let written = self.write_one(now, kind, out, room, |space, out, most| space.write(now, out, most));
+            if room as u64 >= min_room(kind) && self.space_mut(kind).is_some_and(|space| space.has_something(now)) {
+                let written =
+                    self.write_one(now, kind, out, room, |space, out, max_len| space.write(now, out, max_len));
                 if written {
-                    self.wait_to_speak(now);
+                    self.set_anti_deadlock_timer(now);
                     if kind == LongKind::Handshake && self.side == Side::Client {
                         self.initial = None;
                     }
@@ -430,10 +434,16 @@ impl Handshake {
     }
 
     /// Appends a packet with this CLOSE, in each kind of packet that the peer may be able to open; a datagram each.
-    pub(crate) fn write_close(&mut self, now: Time, kind: LongKind, out: &mut Vec<u8>, fault: &CloseReason) -> bool {
+    pub(crate) fn write_close(
+        &mut self,
+        now: Time,
+        kind: LongKind,
+        out: &mut Vec<u8>,
+        close_reason: &CloseReason,
+    ) -> bool {
         self.space_mut(kind).is_some()
-            && self.write_one(now, kind, out, SMALLEST.into(), |space, out, _| {
-                Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
+            && self.write_one(now, kind, out, BASE_PLPMTU.into(), |space, out, _| {
+                Frame::Close { code: close_reason.code.0, kind: 0, reason: &close_reason.reason }.put(out);
                 space.number_apart(now)
             })
     }
@@ -456,15 +466,16 @@ impl Handshake {
             out.truncate(start);
             return false;
         };
-        let least = if kind == LongKind::Initial { start + usize::from(SMALLEST) - SEAL_LEN } else { frames_at + 4 };
-        if out.len() < least {
-            out.resize(least, 0);
+        let min_len =
+            if kind == LongKind::Initial { start + usize::from(BASE_PLPMTU) - SEAL_LEN } else { frames_at + 4 };
+        if out.len() < min_len {
+            out.resize(min_len, 0);
         }
         let length = out.len() - frames_at + NUMBER_LEN + SEAL_LEN;
         out[length_at..length_at + 2].copy_from_slice(&varint::in_two(to_u16(length as u64)));
-        self.watch.tell(now, || {
+        self.observer.report(now, || {
             let (len, payload) = (out.len() + SEAL_LEN - start, &out[frames_at..]);
-            Event::Sent(ObservedPacket { space: seen(kind), path: 0, number, len, payload, in_flight })
+            Event::Sent(ObservedPacket { space: space_of(kind), path: 0, number, len, payload, in_flight })
         });
         let Some(space) = self.space_mut(kind) else { return false };
         space.keys.seal(out, HeaderOffsets { start, number_at: length_at + 2, number_len: NUMBER_LEN }, number);
@@ -474,11 +485,11 @@ impl Handshake {
     /// Returns the time of the next [`Handshake::on_timer`] call, or of the next output of [`Handshake::write`].
     /// Ignores packets that may not be sent within `room` bytes.
     pub(crate) fn next_timer(&mut self, room: u64) -> Time {
-        let initial = self.initial.as_mut().filter(|_| room >= least_room(LongKind::Initial));
-        let handshake = self.handshake.as_mut().filter(|_| room >= least_room(LongKind::Handshake));
+        let initial = self.initial.as_mut().filter(|_| room >= min_room(LongKind::Initial));
+        let handshake = self.handshake.as_mut().filter(|_| room >= min_room(LongKind::Handshake));
         let due = [initial, handshake].into_iter().flatten();
-        let due = due.map(|space| space.channel.next_timer().min(space.arrivals.answer_at())).min();
-        due.unwrap_or(Time::NEVER).min(self.speak_at)
+        let due = due.map(|space| space.channel.next_timer().min(space.arrivals.ack_due_at())).min();
+        due.unwrap_or(Time::NEVER).min(self.anti_deadlock_at)
     }
 
     pub(crate) fn on_timer(&mut self, now: Time) {
@@ -487,28 +498,28 @@ impl Handshake {
                 space.channel.on_timer(now);
             }
         }
-        self.tell_of_losses(now);
-        if self.speak_at <= now {
-            self.spoke += 1;
+        self.report_losses(now);
+        if self.anti_deadlock_at <= now {
+            self.anti_deadlock_count += 1;
             if let Some(space) = self.handshake.as_mut().or(self.initial.as_mut()) {
                 space.channel.work_mut().ping();
             }
-            self.speak_at = Time::NEVER;
+            self.anti_deadlock_at = Time::NEVER;
         }
-        self.wait_to_speak(now);
+        self.set_anti_deadlock_timer(now);
     }
 
-    /// Sets the next send time of a caller that waits for the listener and has nothing in flight.
-    fn wait_to_speak(&mut self, now: Time) {
+    /// Sets the next send time of a client that waits for the listener and has nothing in flight.
+    fn set_anti_deadlock_timer(&mut self, now: Time) {
         let spaces = [self.initial.as_mut(), self.handshake.as_mut()];
         let busy = spaces.into_iter().flatten().any(|space| {
             !space.channel.in_flight().is_zero() || matches!(space.channel.poll(now), SendState::Now | SendState::At(_))
         });
         if self.side == Side::Listener || !self.is_open() || busy {
-            self.speak_at = Time::NEVER;
-        } else if !self.speak_at.is_set() {
-            let wait = self.rtt.unwrap_or(FIRST_RTT).times(3 << self.spoke.min(6));
-            self.speak_at = now.saturating_add(wait);
+            self.anti_deadlock_at = Time::NEVER;
+        } else if !self.anti_deadlock_at.is_set() {
+            let wait = self.rtt.unwrap_or(FIRST_RTT).times(3 << self.anti_deadlock_count.min(6));
+            self.anti_deadlock_at = now.saturating_add(wait);
         }
     }
 }
@@ -531,7 +542,7 @@ fn initial_crypto(suites: &[SupportedCipherSuite], first_id: FirstId, datagram: 
     let mut incoming = Assembler::new(MAX_GAPS, MAX_AHEAD, ReceiveMemory::default());
     for frame in Frames::new(payload) {
         if let Ok(Frame::Crypto { offset, data }) = frame {
-            let is_taken = offset < MAX_CRYPTO && incoming.insert(offset, data) == Ok(Inserted::Taken);
+            let is_taken = offset < MAX_CRYPTO && incoming.insert(offset, data) == Ok(Inserted::Stored);
             is_taken.then_some(())?;
         }
     }
@@ -547,7 +558,7 @@ fn is_client_hello(bytes: &[u8]) -> bool {
 }
 
 /// Returns the observers' name of a kind of packet.
-fn seen(kind: LongKind) -> observe::Space {
+fn space_of(kind: LongKind) -> observe::Space {
     match kind {
         LongKind::Initial => observe::Space::Initial,
         LongKind::Handshake => observe::Space::Handshake,
@@ -556,9 +567,9 @@ fn seen(kind: LongKind) -> observe::Space {
 
 /// Returns the minimum number of bytes that a packet needs. A datagram with an Initial packet has at least the smallest
 /// packet's size.
-const fn least_room(kind: LongKind) -> u64 {
+const fn min_room(kind: LongKind) -> u64 {
     match kind {
-        LongKind::Initial => SMALLEST as u64,
+        LongKind::Initial => BASE_PLPMTU as u64,
         LongKind::Handshake => 200,
     }
 }
@@ -568,19 +579,19 @@ enum PacketRefusal {
     /// The packet finds no room now.
     Dropped,
     OtherService(Option<Service>),
-    Fault(CloseReason),
+    Close(CloseReason),
 }
 
 impl From<CloseReason> for PacketRefusal {
-    fn from(fault: CloseReason) -> Self {
-        Self::Fault(fault)
+    fn from(close_reason: CloseReason) -> Self {
+        Self::Close(close_reason)
     }
 }
 
 /// Checks a packet that was opened, and all frames of its payload, before any is read. Returns whether it is
 /// ack-eliciting.
 fn check(opened: &DecryptedPacket, payload: &[u8]) -> Result<AckEliciting, CloseReason> {
-    if !opened.is_plain {
+    if !opened.has_zero_reserved_bits {
         return Err(CloseReason::new(CloseCode::FRAME, "the reserved bits of a header are not 0"));
     }
     let mut eliciting = AckEliciting::No;
@@ -589,20 +600,20 @@ fn check(opened: &DecryptedPacket, payload: &[u8]) -> Result<AckEliciting, Close
         if !frame.is_of_handshake() {
             return Err(CloseReason::new(CloseCode::FRAME, "a frame that the handshake does not have"));
         }
-        if frame.counts() {
+        if frame.is_ack_eliciting() {
             eliciting = AckEliciting::Yes;
         }
     }
     Ok(eliciting)
 }
 
-fn alert_fault(Alert(alert): Alert) -> CloseReason {
+fn alert_close_reason(Alert(alert): Alert) -> CloseReason {
     CloseReason::new(CloseCode(CloseCode::TLS.0 + u64::from(alert)), "")
 }
 
-/// Returns the fault that is sent to a peer that requests another service.
-pub(crate) fn other_service(here: Service) -> CloseReason {
-    CloseReason::new(CloseCode::NO_SUCH_SERVICE, &alloc::format!("{here}"))
+/// Returns the close reason that is sent to a peer that requests another service.
+pub(crate) fn other_service(offered: Service) -> CloseReason {
+    CloseReason::new(CloseCode::NO_SUCH_SERVICE, &alloc::format!("{offered}"))
 }
 
 fn internal(error: &rustls::Error) -> CloseReason {
@@ -620,15 +631,15 @@ mod tests {
     use super::*;
     use crate::four_tuple::FourTuple;
     use crate::header::MAX_ID;
-    use crate::identity::{Identity, Trust, caller};
+    use crate::identity::{Identity, Trust, client_config};
 
     const FIRST_ID: [u8; 8] = [1; 8];
 
-    fn call(provider: CryptoProvider, name: &str) -> Result<Handshake, CloseReason> {
+    fn connect(provider: CryptoProvider, name: &str) -> Result<Handshake, CloseReason> {
         let (provider, service) = (Arc::new(provider), name.parse().unwrap());
         let identity = Identity::from_seed(&provider, &[1; 32]).unwrap();
         let suites = provider.cipher_suites.clone();
-        let tls = caller(&provider, Trust::Anyone, Some(&identity), service, None).unwrap();
+        let tls = client_config(&provider, Trust::Anyone, Some(&identity), service, None).unwrap();
         let max = varint::MAX;
         let ours = Parameters {
             idle: 600_000,
@@ -647,10 +658,10 @@ mod tests {
             ..Parameters::default()
         };
         let first_id = FirstId::from(FIRST_ID);
-        let via = FourTuple { socket: 0, remote: ([127, 0, 0, 1], 1).into() };
-        let birth = observe::ConnectionStart { now: Time::ZERO, side: Side::Client, first_id, via, service };
-        let context = Context { now: Time::ZERO, suites, service, watch: ObserverSlot::new(None, &birth) };
-        Handshake::call(context, tls, HandshakeIds { first: first_id, own: [2; 8], peer: first_id }, &ours)
+        let four_tuple = FourTuple { socket: 0, remote: ([127, 0, 0, 1], 1).into() };
+        let start = observe::ConnectionStart { now: Time::ZERO, side: Side::Client, first_id, four_tuple, service };
+        let context = Context { now: Time::ZERO, suites, service, observer: ObserverSlot::new(None, &start) };
+        Handshake::connect(context, tls, HandshakeIds { first: first_id, own: [2; 8], peer: first_id }, &ours)
     }
 
     /// The longest service name and the largest parameters fit, also behind the longest token.
@@ -658,14 +669,14 @@ mod tests {
     fn a_client_hello_fits_one_datagram() {
         let provider = aws_lc_rs::default_provider();
         let suites = provider.cipher_suites.clone();
-        let mut handshake = call(provider, &"a".repeat(32)).unwrap();
+        let mut handshake = connect(provider, &"a".repeat(32)).unwrap();
         let mut first = Vec::new();
         assert!(handshake.write(Time::ZERO, &mut first, u64::MAX));
         handshake.on_retry(Time::ZERO, [4; 8], &[5; 8 + 1 + MAX_ID + 32]).unwrap();
         let mut second = Vec::new();
         assert!(handshake.write(Time::ZERO, &mut second, u64::MAX));
         for (first_id, datagram) in [(FIRST_ID, first), ([4; 8], second)] {
-            assert_eq!(datagram.len(), usize::from(SMALLEST));
+            assert_eq!(datagram.len(), usize::from(BASE_PLPMTU));
             assert!(has_client_hello(&suites, first_id.into(), &datagram));
             // With other keys, or modified, it is not recognised.
             assert!(!has_client_hello(&suites, [9; 8].into(), &datagram));
@@ -679,12 +690,12 @@ mod tests {
     #[test]
     fn a_client_hello_that_does_not_fit_is_an_error() {
         let kx_groups = alloc::vec![aws_lc_rs::kx_group::X25519MLKEM768];
-        let error = call(CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() }, "x").err().unwrap();
+        let error = connect(CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() }, "x").err().unwrap();
         assert_eq!(error.code, CloseCode::INTERNAL);
     }
 
     #[test]
-    fn a_client_hello_is_complete_or_not() {
+    fn incomplete_client_hellos_are_detected() {
         assert!(is_client_hello(&[1, 0, 0, 2, 7, 7]) && is_client_hello(&[1, 0, 0, 2, 7, 7, 7]));
         for bytes in [&[][..], &[1, 0, 0], &[1, 0, 0, 2, 7], &[1, 1, 0, 2, 7, 7], &[2, 0, 0, 2, 7, 7]] {
             assert!(!is_client_hello(bytes), "{bytes:?}");

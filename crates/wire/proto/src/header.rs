@@ -36,12 +36,12 @@ pub enum HeaderError {
     #[error("type 1 of long headers, 0-RTT, is not used")]
     ZeroRtt,
     /// An ID of an impossible length.
-    #[error("a connection ID of {len} bytes; from {ID_LEN} to {most} are possible")]
+    #[error("a connection ID of {len} bytes; from {ID_LEN} to {max} are possible")]
     IdLen {
         /// Its length.
         len: usize,
         /// The maximum length.
-        most: usize,
+        max: usize,
     },
     /// Too short to be protected.
     #[error("{len} bytes behind the header; {} are needed to take its protection off", SAMPLE.end)]
@@ -80,15 +80,15 @@ pub enum Header<'a> {
         /// Token from a Retry; empty if none, and in Handshake packets.
         token: &'a [u8],
     },
-    /// A listener requires the caller to retry with a token.
+    /// A listener requires the client to retry with a token.
     Retry {
         /// Destination connection ID.
         to: &'a [u8],
-        /// Source connection ID. The caller sends to it from now on.
+        /// Source connection ID. The client sends to it from now on.
         from: Id,
         /// The token; not empty.
         token: &'a [u8],
-        /// Integrity tag: proves that the sender of the Retry saw the caller's packet.
+        /// Integrity tag: proves that the sender of the Retry saw the client's packet.
         tag: [u8; TAG_LEN],
     },
     /// A packet of another version, or a Version Negotiation packet (RFC 9000 §17.2.1) if that version is 0.
@@ -144,9 +144,9 @@ impl<'a> ParsedPacket<'a> {
             return Err(HeaderError::NotFixed);
         }
         if !(ID_LEN..=MAX_ID).contains(&to.len()) {
-            return Err(HeaderError::IdLen { len: to.len(), most: MAX_ID });
+            return Err(HeaderError::IdLen { len: to.len(), max: MAX_ID });
         }
-        let from: Id = from.try_into().map_err(|_| HeaderError::IdLen { len: from.len(), most: ID_LEN })?;
+        let from: Id = from.try_into().map_err(|_| HeaderError::IdLen { len: from.len(), max: ID_LEN })?;
         let kind = match first >> 4 & 3 {
             0 => LongKind::Initial,
             1 => return Err(HeaderError::ZeroRtt),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn malformed_input_is_reported() {
         let read = |bytes: &[u8]| ParsedPacket::read(bytes).unwrap_err();
         assert_eq!(read(&[]), HeaderError::Cut);
         assert_eq!(read(&[0x00; 40]), HeaderError::NotFixed);
@@ -323,7 +323,7 @@ mod tests {
         short_id.extend(VERSION.to_be_bytes());
         short_id.extend([7; 8]);
         short_id.extend([8; 9]);
-        assert_eq!(read(&short_id), HeaderError::IdLen { len: 7, most: 20 });
+        assert_eq!(read(&short_id), HeaderError::IdLen { len: 7, max: 20 });
     }
 
     #[test]
@@ -335,7 +335,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn written_values_are_read_back(
             to in proptest::collection::vec(any::<u8>(), 8..21), from: Id, kind in 0..4,
             token in proptest::collection::vec(any::<u8>(), 1..40),
             (number, acked, phase) in (0u64..1 << 30, any::<u64>(), any::<u64>()),

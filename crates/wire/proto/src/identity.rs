@@ -110,7 +110,7 @@ impl Identity {
     }
 }
 
-/// Listener keys that a caller accepts.
+/// Listener keys that a client accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trust {
     /// The key with this fingerprint.
@@ -122,12 +122,12 @@ pub enum Trust {
 /// Logger for TLS secrets, with which tools can decrypt captured packets; none if they are not logged.
 pub type KeyLogger = Option<Arc<dyn KeyLog>>;
 
-/// Creates the TLS configuration for callers of a service. With an identity, a caller sends its key if the listener
+/// Creates the TLS configuration for clients of a service. With an identity, a client sends its key if the listener
 /// requests it.
 ///
 /// # Errors
 /// If the provider has no TLS 1.3 cipher suite.
-pub fn caller(
+pub fn client_config(
     provider: &Arc<CryptoProvider>,
     trust: Trust,
     identity: Option<&Identity>,
@@ -138,7 +138,7 @@ pub fn caller(
     let builder = ClientConfig::builder_with_details(provider.clone(), Arc::new(NoTime))
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Listeners { trust, algorithms }));
+        .with_custom_certificate_verifier(Arc::new(ListenerVerifier { trust, algorithms }));
     let mut config = match identity {
         None => builder.with_no_client_auth(),
         Some(identity) => {
@@ -151,12 +151,12 @@ pub fn caller(
     Ok(Arc::new(config))
 }
 
-/// Creates the TLS configuration for listeners with a service. Callers that have a key send it; the `AUTH` frame
+/// Creates the TLS configuration for listeners with a service. Clients that have a key send it; the `AUTH` frame
 /// decides about admission.
 ///
 /// # Errors
 /// If the provider has no TLS 1.3 cipher suite.
-pub fn listener(
+pub fn listener_config(
     provider: &Arc<CryptoProvider>,
     identity: &Identity,
     service: Service,
@@ -165,7 +165,7 @@ pub fn listener(
     let algorithms = provider.signature_verification_algorithms;
     let mut config = ServerConfig::builder_with_details(provider.clone(), Arc::new(NoTime))
         .with_protocol_versions(&[&TLS13])?
-        .with_client_cert_verifier(Arc::new(Callers { algorithms }))
+        .with_client_cert_verifier(Arc::new(ClientVerifier { algorithms }))
         .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(identity.key.clone())));
     config.alpn_protocols = vec![service.alpn().to_vec()];
     config.key_log = key_log.unwrap_or_else(|| Arc::new(NoKeyLog));
@@ -175,8 +175,8 @@ pub fn listener(
 }
 
 /// Returns the fingerprint of the key that a peer has sent and proved to hold.
-pub(crate) fn peer(shown: Option<&[CertificateDer]>) -> Option<Fingerprint> {
-    shown?.first().map(Fingerprint::of)
+pub(crate) fn peer(certificates: Option<&[CertificateDer]>) -> Option<Fingerprint> {
+    certificates?.first().map(Fingerprint::of)
 }
 
 /// Time provider for raw public keys: they do not expire, so the time is never used.
@@ -199,7 +199,7 @@ macro_rules! takes_raw_keys {
             _: &CertificateDer<'_>,
             _: &DigitallySignedStruct,
         ) -> Result<HandshakeSignatureValid, Error> {
-            Err(Error::General("TLS 1.2 is not spoken here".into()))
+            Err(Error::General("TLS 1.2 is not supported".into()))
         }
 
         fn verify_tls13_signature(
@@ -223,12 +223,12 @@ macro_rules! takes_raw_keys {
 }
 
 #[derive(Debug)]
-struct Listeners {
+struct ListenerVerifier {
     trust: Trust,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl ServerCertVerifier for Listeners {
+impl ServerCertVerifier for ListenerVerifier {
     fn verify_server_cert(
         &self,
         key: &CertificateDer<'_>,
@@ -249,11 +249,11 @@ impl ServerCertVerifier for Listeners {
 }
 
 #[derive(Debug)]
-struct Callers {
+struct ClientVerifier {
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl ClientCertVerifier for Callers {
+impl ClientCertVerifier for ClientVerifier {
     fn client_auth_mandatory(&self) -> bool {
         false
     }

@@ -12,7 +12,7 @@ use crate::header::{KeyPhase, SAMPLE, put_number, whole_number};
 /// Bytes that sealing adds.
 pub(crate) const SEAL_LEN: usize = 16;
 
-/// The maximum length of a packet that is short for [`most_sealed`], in bytes (RFC 9001 §B.1.1: 128 blocks of 16
+/// The maximum length of a packet that is short for [`max_sealed`], in bytes (RFC 9001 §B.1.1: 128 blocks of 16
 /// bytes).
 const SHORT: usize = 2_048;
 
@@ -20,7 +20,7 @@ const SHORT: usize = 2_048;
 pub(crate) const MAX_FAILURES: u64 = 1 << 36;
 
 /// Returns the number of packets that one key may seal (RFC 9001 §6.6 and §B.1.1).
-const fn most_sealed(lengths: SealedLengths) -> u64 {
+const fn max_sealed(lengths: SealedLengths) -> u64 {
     match lengths {
         SealedLengths::Short => 1 << 27,
         SealedLengths::Any => 1 << 22,
@@ -57,7 +57,7 @@ pub(crate) struct DecryptedPacket {
     /// Range of its frames.
     pub(crate) payload: core::ops::Range<usize>,
     /// Set if the reserved bits are 0, as required.
-    pub(crate) is_plain: bool,
+    pub(crate) has_zero_reserved_bits: bool,
 }
 
 /// Position of a packet that is being written to a buffer.
@@ -79,15 +79,15 @@ fn seal(
     header: &dyn HeaderProtectionKey,
     key: &dyn PacketKey,
     out: &mut Vec<u8>,
-    place: HeaderOffsets,
-    which: Numbered,
+    offsets: HeaderOffsets,
+    nonce_input: Numbered,
 ) {
-    let HeaderOffsets { start, number_at, number_len } = place;
-    let bytes = which.number.to_be_bytes();
+    let HeaderOffsets { start, number_at, number_len } = offsets;
+    let bytes = nonce_input.number.to_be_bytes();
     out[number_at..number_at + number_len].copy_from_slice(&bytes[bytes.len() - number_len..]);
     let (head, payload) = out[start..].split_at_mut(number_at + number_len - start);
     // Sealing fails only for packets of over 2^36 bytes (RFC 5116 §5.1).
-    if let Ok(tag) = key.encrypt_in_place_for_path(which.path, which.number, head, payload) {
+    if let Ok(tag) = key.encrypt_in_place_for_path(nonce_input.path, nonce_input.number, head, payload) {
         out.extend(tag.as_ref());
     } else {
         debug_assert!(false, "a packet cannot be sealed");
@@ -116,9 +116,11 @@ fn unmask(
 }
 
 /// Opens a packet without header protection.
-fn open(key: &dyn PacketKey, packet: &mut [u8], payload_at: usize, which: Numbered) -> Result<usize, Unopened> {
+fn open(key: &dyn PacketKey, packet: &mut [u8], payload_at: usize, nonce_input: Numbered) -> Result<usize, Unopened> {
     let (head, sealed) = packet.split_at_mut(payload_at);
-    key.decrypt_in_place_for_path(which.path, which.number, head, sealed).map(<[u8]>::len).map_err(|_| Unopened)
+    key.decrypt_in_place_for_path(nonce_input.path, nonce_input.number, head, sealed)
+        .map(<[u8]>::len)
+        .map_err(|_| Unopened)
 }
 
 /// The keys of Initial or of Handshake packets. They are never updated.
@@ -130,9 +132,9 @@ const SHORT_RESERVED: u8 = 0x18;
 
 impl HandshakeKeys {
     /// Seals the packet at the end of a buffer.
-    pub(crate) fn seal(&self, out: &mut Vec<u8>, place: HeaderOffsets, number: u64) {
+    pub(crate) fn seal(&self, out: &mut Vec<u8>, offsets: HeaderOffsets, number: u64) {
         let DirectionalKeys { header, packet } = &self.0.local;
-        seal(&**header, &**packet, out, place, Numbered { path: 0, number });
+        seal(&**header, &**packet, out, offsets, Numbered { path: 0, number });
     }
 
     /// Opens a packet; `newest` is the highest number received.
@@ -146,7 +148,7 @@ impl HandshakeKeys {
         let (len, number) = unmask(&**header, packet, number_at, newest)?;
         let at = number_at + len;
         let opened = open(&**key, packet, at, Numbered { path: 0, number })?;
-        Ok(DecryptedPacket { number, payload: at..at + opened, is_plain: packet[0] & LONG_RESERVED == 0 })
+        Ok(DecryptedPacket { number, payload: at..at + opened, has_zero_reserved_bits: packet[0] & LONG_RESERVED == 0 })
     }
 }
 
@@ -163,7 +165,7 @@ impl SeenPhase {
         self.lowest.filter(|&(_, of)| of == updates).map(|(number, _)| number)
     }
 
-    fn came(&mut self, number: u64, updates: u64) {
+    fn record(&mut self, number: u64, updates: u64) {
         let lowest = self.lowest(updates).map_or(number, |lowest| lowest.min(number));
         if self.lowest.is_none_or(|(_, of)| of <= updates) {
             self.lowest = Some((lowest, updates));
@@ -187,16 +189,16 @@ pub(crate) struct SealedPacket<'a> {
 pub(crate) struct DataKeys {
     header_local: Box<dyn HeaderProtectionKey>,
     header_remote: Box<dyn HeaderProtectionKey>,
-    now: PacketKeySet,
+    current: PacketKeySet,
     next: PacketKeySet,
     /// The peer's key before the last update, and the time when it is discarded: three timeouts after the arrival of
     /// the first packet under the present key. Before that arrival the peer may not know of the update.
-    before: Option<(Box<dyn PacketKey>, Time)>,
+    previous: Option<(Box<dyn PacketKey>, Time)>,
     secrets: Secrets,
     /// Number of key updates. Its lowest bit is the key phase.
     updates: u64,
     /// Packets sealed with the present key.
-    sealed: u64,
+    sealed_count: u64,
     lengths: SealedLengths,
     /// Set if a packet sealed with the present key was acknowledged.
     is_acknowledged: bool,
@@ -212,12 +214,12 @@ impl DataKeys {
         Self {
             header_local: keys.local.header,
             header_remote: keys.remote.header,
-            now: PacketKeySet { local: keys.local.packet, remote: keys.remote.packet },
+            current: PacketKeySet { local: keys.local.packet, remote: keys.remote.packet },
             next,
-            before: None,
+            previous: None,
             secrets,
             updates: 0,
-            sealed: 0,
+            sealed_count: 0,
             lengths: SealedLengths::Short,
             is_acknowledged: false,
             not_before: Time::ZERO,
@@ -237,20 +239,20 @@ impl DataKeys {
 
     /// Returns whether the present key has reached its limit of sealed packets.
     pub(crate) fn is_used_up(&self) -> bool {
-        self.sealed >= most_sealed(self.lengths)
+        self.sealed_count >= max_sealed(self.lengths)
     }
 
     /// Returns whether the present key should be replaced: it has sealed half of its limit.
     pub(crate) fn wants_update(&self) -> bool {
-        self.sealed >= most_sealed(self.lengths) / 2
+        self.sealed_count >= max_sealed(self.lengths) / 2
     }
 
     /// Seals the packet at the end of a buffer. Its header has the bit of [`DataKeys::phase`].
-    pub(crate) fn seal(&mut self, out: &mut Vec<u8>, place: HeaderOffsets, which: Numbered) {
-        debug_assert!(!self.is_used_up(), "a key has sealed {} packets", self.sealed);
-        self.sealed += 1;
-        seal(&*self.header_local, &*self.now.local, out, place, which);
-        if out.len() - place.start > SHORT {
+    pub(crate) fn seal(&mut self, out: &mut Vec<u8>, offsets: HeaderOffsets, nonce_input: Numbered) {
+        debug_assert!(!self.is_used_up(), "a key has sealed {} packets", self.sealed_count);
+        self.sealed_count += 1;
+        seal(&*self.header_local, &*self.current.local, out, offsets, nonce_input);
+        if out.len() - offsets.start > SHORT {
             self.lengths = SealedLengths::Any;
         }
     }
@@ -273,11 +275,11 @@ impl DataKeys {
     fn switch(&mut self, now: Time, timeout: Span) {
         let next = self.secrets.next_packet_keys();
         let new = core::mem::replace(&mut self.next, next);
-        let old = core::mem::replace(&mut self.now, new);
+        let old = core::mem::replace(&mut self.current, new);
         self.not_before = now.saturating_add(timeout.times(3));
-        self.before = Some((old.remote, Time::NEVER));
+        self.previous = Some((old.remote, Time::NEVER));
         self.updates += 1;
-        (self.sealed, self.is_acknowledged) = (0, false);
+        (self.sealed_count, self.is_acknowledged) = (0, false);
     }
 
     /// Opens a packet of a path. A packet of the next phase that opens updates the keys.
@@ -289,30 +291,30 @@ impl DataKeys {
 
     fn try_open(&mut self, now: Time, timeout: Span, sealed: SealedPacket) -> Result<DecryptedPacket, Unopened> {
         let SealedPacket { packet, number_at, path, newest, seen } = sealed;
-        if self.before.as_ref().is_some_and(|&(_, until)| until <= now) {
-            self.before = None;
+        if self.previous.as_ref().is_some_and(|&(_, until)| until <= now) {
+            self.previous = None;
         }
         let (len, number) = unmask(&*self.header_remote, packet, number_at, newest)?;
-        let (at, which) = (number_at + len, Numbered { path, number });
+        let (at, nonce_input) = (number_at + len, Numbered { path, number });
         let opened = |payload, packet: &[u8]| DecryptedPacket {
             number,
             payload: at..at + payload,
-            is_plain: packet[0] & SHORT_RESERVED == 0,
+            has_zero_reserved_bits: packet[0] & SHORT_RESERVED == 0,
         };
         if KeyPhase::of(packet[0]) == self.phase() {
-            let payload = open(&*self.now.remote, packet, at, which)?;
-            seen.came(number, self.updates);
-            self.came_under_present(now, timeout);
+            let payload = open(&*self.current.remote, packet, at, nonce_input)?;
+            seen.record(number, self.updates);
+            self.confirm_current(now, timeout);
             return Ok(opened(payload, packet));
         }
         let lowest = seen.lowest(self.updates);
         let mut copy = Vec::new();
-        if let Some((before, _)) = self.before.as_ref().filter(|_| lowest.is_none_or(|lowest| number < lowest)) {
+        if let Some((previous, _)) = self.previous.as_ref().filter(|_| lowest.is_none_or(|lowest| number < lowest)) {
             if lowest.is_none() {
                 // A failed attempt may modify the bytes, and the next key may have to open the same bytes.
                 copy.extend_from_slice(packet);
             }
-            match open(&**before, packet, at, which) {
+            match open(&**previous, packet, at, nonce_input) {
                 Ok(payload) => return Ok(opened(payload, packet)),
                 Err(Unopened) if lowest.is_some() => return Err(Unopened),
                 Err(Unopened) => packet.copy_from_slice(&copy),
@@ -321,16 +323,16 @@ impl DataKeys {
         if lowest.is_some_and(|lowest| number < lowest) {
             return Err(Unopened);
         }
-        let payload = open(&*self.next.remote, packet, at, which)?;
+        let payload = open(&*self.next.remote, packet, at, nonce_input)?;
         self.switch(now, timeout);
-        seen.came(number, self.updates);
-        self.came_under_present(now, timeout);
+        seen.record(number, self.updates);
+        self.confirm_current(now, timeout);
         Ok(opened(payload, packet))
     }
 
     /// Notes the arrival of a packet under the peer's present key.
-    fn came_under_present(&mut self, now: Time, timeout: Span) {
-        if let Some((_, until)) = self.before.as_mut().filter(|(_, until)| !until.is_set()) {
+    fn confirm_current(&mut self, now: Time, timeout: Span) {
+        if let Some((_, until)) = self.previous.as_mut().filter(|(_, until)| !until.is_set()) {
             *until = now.saturating_add(timeout.times(3));
         }
     }

@@ -13,19 +13,19 @@ use units::{Span, Time};
 
 use crate::Id;
 
-/// Open handshakes above which callers must validate their addresses.
-const LOAD: usize = 64;
+/// Open handshakes above which clients must validate their addresses.
+const VALIDATION_THRESHOLD: usize = 64;
 /// Slots of a listener, divided among its endpoints ([`MIN_SHARE`]), and the limit of handshakes for one unvalidated
 /// address, so that forged packets with that address cannot exhaust it.
-const MAX_YOUNG: usize = 1_024;
-const MAX_YOUNG_EACH: usize = 16;
-/// Smallest part of [`MAX_YOUNG`] that an endpoint has for itself.
+const MAX_HANDSHAKES: usize = 1_024;
+const MAX_HANDSHAKES_PER_NETWORK: usize = 16;
+/// Smallest part of [`MAX_HANDSHAKES`] that an endpoint has for itself.
 const MIN_SHARE: usize = 128;
-/// Responses to unknown senders per second that cost more than a lookup: resets, errors to callers that request another
+/// Responses to unknown senders per second that cost more than a lookup: resets, errors to clients that request another
 /// service, and datagrams that are forwarded to all endpoints.
 const MAX_STRANGERS: u64 = 100;
 
-/// An entry for the network of a caller that has not validated its address ([`network`]), or none.
+/// An entry for the network of a client that has not validated its address ([`network`]), or none.
 #[derive(Debug)]
 struct NetworkEntry(AtomicU64);
 
@@ -39,7 +39,7 @@ impl NetworkEntry {
 
     /// Takes the entry for a network if it is free. Returns whether it was.
     fn take(&self, network: u64) -> bool {
-        debug_assert_ne!(network, Self::FREE, "the network of a caller is a multicast network");
+        debug_assert_ne!(network, Self::FREE, "the network of a client is a multicast network");
         self.0.compare_exchange(Self::FREE, network, SeqCst, SeqCst).is_ok()
     }
 
@@ -57,11 +57,11 @@ impl NetworkEntry {
 /// State shared by the endpoints of a group.
 #[derive(Debug)]
 struct ListenerGroup {
-    of: u8,
+    members: u8,
     /// Number of open handshakes.
-    young: AtomicUsize,
-    /// Addresses of callers that are not validated, at most [`LOAD`].
-    unproved: [NetworkEntry; LOAD],
+    open_handshakes: AtomicUsize,
+    /// Addresses of clients that are not validated, at most [`VALIDATION_THRESHOLD`].
+    unvalidated: [NetworkEntry; VALIDATION_THRESHOLD],
     /// The second of the last response to an unknown sender, and the number of responses in it: 32 bits each.
     strangers: AtomicU64,
 }
@@ -69,97 +69,104 @@ struct ListenerGroup {
 /// One endpoint of a group.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupMember {
-    team: Arc<ListenerGroup>,
+    group: Arc<ListenerGroup>,
     number: u8,
 }
 
 /// Guard of an open handshake, which counts until this is dropped.
 #[derive(Debug)]
 pub(crate) struct HandshakeSlot {
-    team: Arc<ListenerGroup>,
+    group: Arc<ListenerGroup>,
     /// Its entry among the addresses that are not validated.
     entry: Option<usize>,
 }
 
 impl ListenerGroup {
-    fn new(of: u8) -> Arc<Self> {
-        let unproved = [const { NetworkEntry::free() }; LOAD];
-        Arc::new(Self { of, young: AtomicUsize::new(0), unproved, strangers: AtomicU64::new(0) })
+    fn new(members: u8) -> Arc<Self> {
+        let unvalidated = [const { NetworkEntry::free() }; VALIDATION_THRESHOLD];
+        Arc::new(Self { members, open_handshakes: AtomicUsize::new(0), unvalidated, strangers: AtomicU64::new(0) })
     }
 }
 
 impl GroupMember {
     /// Creates all members of a group: at least one.
-    pub(crate) fn all(of: u8) -> Vec<Self> {
-        let team = ListenerGroup::new(of.max(1));
-        (0..team.of).map(|number| Self { team: team.clone(), number }).collect()
+    pub(crate) fn all(members: u8) -> Vec<Self> {
+        let group = ListenerGroup::new(members.max(1));
+        (0..group.members).map(|number| Self { group: group.clone(), number }).collect()
     }
 
     /// Creates the only member of a group.
     pub(crate) fn alone() -> Self {
-        Self { team: ListenerGroup::new(1), number: 0 }
+        Self { group: ListenerGroup::new(1), number: 0 }
     }
 
     /// Returns whether the group has other members.
     pub(crate) fn has_others(&self) -> bool {
-        self.team.of > 1
+        self.group.members > 1
     }
 
     /// Returns whether this endpoint issued an ID, provided that a member of the group did.
     pub(crate) fn owns(&self, id: Id) -> bool {
-        id[0] % self.team.of == self.number
+        id[0] % self.group.members == self.number
     }
 
     /// Converts a random ID to one of this endpoint. The rest of it stays random: at least 58 of 64 bits, in a group of
     /// up to 64.
-    pub(crate) fn mark(&self, random: Id) -> Id {
+    pub(crate) fn tag_id(&self, random: Id) -> Id {
         let mut id = random;
         // The last values of a byte may be too few for all endpoints.
-        id[0] = (id[0] - id[0] % self.team.of).checked_add(self.number).unwrap_or(self.number);
+        id[0] = (id[0] - id[0] % self.group.members).checked_add(self.number).unwrap_or(self.number);
         id
     }
 
-    /// Returns the limit of open handshakes at this endpoint: an equal share, so that callers that the kernel directs
+    /// Returns the limit of open handshakes at this endpoint: an equal share, so that clients that the kernel directs
     /// to one endpoint do not use the shares of the others.
     pub(crate) fn share(&self) -> usize {
-        (MAX_YOUNG / usize::from(self.team.of)).max(MIN_SHARE)
+        (MAX_HANDSHAKES / usize::from(self.group.members)).max(MIN_SHARE)
     }
 
-    /// Admits the handshake of a caller without a validated address; none if the caller must validate it first.
-    pub(crate) fn enter(&self, remote: IpAddr) -> Option<HandshakeSlot> {
-        let team = &self.team;
-        team.young.fetch_update(SeqCst, SeqCst, |young| (young < LOAD).then_some(young + 1)).ok()?;
+    /// Admits the handshake of a client without a validated address; none if the client must validate it first.
+    pub(crate) fn admit(&self, remote: IpAddr) -> Option<HandshakeSlot> {
+        let group = &self.group;
+        group
+            .open_handshakes
+            .fetch_update(SeqCst, SeqCst, |open_handshakes| {
+                (open_handshakes < VALIDATION_THRESHOLD).then_some(open_handshakes + 1)
+            })
+            .ok()?;
         let network = network(remote);
-        let place =
-            HandshakeSlot { team: team.clone(), entry: team.unproved.iter().position(|entry| entry.take(network)) };
+        let slot = HandshakeSlot {
+            group: group.clone(),
+            entry: group.unvalidated.iter().position(|entry| entry.take(network)),
+        };
         // Includes this one. Entries counted at the same time are visible to each other.
-        let neighbours = team.unproved.iter().filter(|entry| entry.is_of(network)).count();
-        (place.entry.is_some() && neighbours <= MAX_YOUNG_EACH).then_some(place)
+        let same_network = group.unvalidated.iter().filter(|entry| entry.is_of(network)).count();
+        (slot.entry.is_some() && same_network <= MAX_HANDSHAKES_PER_NETWORK).then_some(slot)
     }
 
-    /// Admits the handshake of a caller with a validated address. The endpoint enforces its [`GroupMember::share`].
-    pub(crate) fn enter_validated(&self) -> HandshakeSlot {
-        self.team.young.fetch_add(1, SeqCst);
-        HandshakeSlot { team: self.team.clone(), entry: None }
+    /// Admits the handshake of a client with a validated address. The endpoint enforces its [`GroupMember::share`].
+    pub(crate) fn admit_validated(&self) -> HandshakeSlot {
+        self.group.open_handshakes.fetch_add(1, SeqCst);
+        HandshakeSlot { group: self.group.clone(), entry: None }
     }
 
     /// Returns whether an unvalidated sender may receive a response now. The response is counted in that case.
-    pub(crate) fn may_answer(&self, now: Time) -> bool {
+    pub(crate) fn may_reply(&self, now: Time) -> bool {
         // Times end after 213 days.
         let second = now.ps() / Span::from_s(1).unsigned_ps();
         let counted = |word: u64| match (word >> 32, word & 0xffff_ffff) {
             (then, count) if then == second => (count < MAX_STRANGERS).then_some(word + 1),
             _ => Some(second << 32 | 1),
         };
-        self.team.strangers.fetch_update(SeqCst, SeqCst, counted).is_ok()
+        self.group.strangers.fetch_update(SeqCst, SeqCst, counted).is_ok()
     }
 }
 
 impl HandshakeSlot {
     /// Notes that the caller has validated its address.
-    pub(crate) fn prove(&mut self) {
+    pub(crate) fn validate(&mut self) {
         if let Some(entry) = self.entry.take() {
-            self.team.unproved[entry].release();
+            self.group.unvalidated[entry].release();
         }
     }
 }
@@ -167,13 +174,13 @@ impl HandshakeSlot {
 impl Drop for HandshakeSlot {
     fn drop(&mut self) {
         // In this order: there are never more entries than handshakes.
-        self.prove();
-        let young = self.team.young.fetch_sub(1, SeqCst);
-        debug_assert!(young > 0, "a handshake ends that was not counted");
+        self.validate();
+        let open_handshakes = self.group.open_handshakes.fetch_sub(1, SeqCst);
+        debug_assert!(open_handshakes > 0, "a handshake ends that was not counted");
     }
 }
 
-/// Returns the unit in which addresses of callers are counted: an IPv4 address, or a /64 network of IPv6.
+/// Returns the unit in which addresses of clients are counted: an IPv4 address, or a /64 network of IPv6.
 pub(crate) fn network(address: IpAddr) -> u64 {
     match address.to_canonical() {
         // As an IPv6 network this would be a multicast network, too.
@@ -187,49 +194,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_says_whose_it_is() {
-        for of in 1..=64 {
-            for member in GroupMember::all(of) {
+    fn an_id_identifies_its_endpoint() {
+        for members in 1..=64 {
+            for member in GroupMember::all(members) {
                 for first in 0..=255 {
                     let random = [first, 1, 2, 3, 4, 5, 6, 7];
-                    let id = member.mark(random);
-                    assert!(member.owns(id) && id[0] % of == member.number && id[1..] == random[1..]);
-                    assert!(of > 1 || id == random);
+                    let id = member.tag_id(random);
+                    assert!(member.owns(id) && id[0] % members == member.number && id[1..] == random[1..]);
+                    assert!(members > 1 || id == random);
                 }
             }
         }
     }
 
     #[test]
-    fn places_are_counted_over_all_endpoints() {
-        let team = GroupMember::all(3);
-        let enter = |at: usize, host: u8| team[at % 3].enter(IpAddr::from([10, 0, 0, host]));
-        let mut places: Vec<HandshakeSlot> = (0..16).map(|at| enter(at, 1).unwrap()).collect();
-        assert!(enter(0, 1).is_none());
+    fn handshakes_are_counted_over_all_endpoints() {
+        let group = GroupMember::all(3);
+        let admit = |at: usize, host: u8| group[at % 3].admit(IpAddr::from([10, 0, 0, host]));
+        let mut slots: Vec<HandshakeSlot> = (0..16).map(|at| admit(at, 1).unwrap()).collect();
+        assert!(admit(0, 1).is_none());
         // A handshake that validates its address and one that ends make room.
-        places[3].prove();
-        places.push(enter(1, 1).unwrap());
-        assert!(enter(2, 1).is_none());
-        places.pop();
-        places.push(enter(1, 1).unwrap());
-        places.extend((0..LOAD - 18).map(|at| enter(at, 2 + at as u8 / 16).unwrap()));
-        places.push(team[2].enter_validated());
-        assert!(enter(0, 99).is_none());
-        places.extend((0..MAX_YOUNG).map(|at| team[at % 3].enter_validated()));
-        assert!(enter(0, 99).is_none());
-        drop(places);
-        assert_eq!(team[0].team.young.load(SeqCst), 0);
-        assert!(team[0].team.unproved.iter().all(|entry| entry.is_of(NetworkEntry::FREE)));
+        slots[3].validate();
+        slots.push(admit(1, 1).unwrap());
+        assert!(admit(2, 1).is_none());
+        slots.pop();
+        slots.push(admit(1, 1).unwrap());
+        slots.extend((0..VALIDATION_THRESHOLD - 18).map(|at| admit(at, 2 + at as u8 / 16).unwrap()));
+        slots.push(group[2].admit_validated());
+        assert!(admit(0, 99).is_none());
+        slots.extend((0..MAX_HANDSHAKES).map(|at| group[at % 3].admit_validated()));
+        assert!(admit(0, 99).is_none());
+        drop(slots);
+        assert_eq!(group[0].group.open_handshakes.load(SeqCst), 0);
+        assert!(group[0].group.unvalidated.iter().all(|entry| entry.is_of(NetworkEntry::FREE)));
     }
 
     #[test]
     fn endpoints_have_equal_parts() {
-        let shares = [1, 2, 8, 64].map(|of| GroupMember::all(of)[0].share());
+        let shares = [1, 2, 8, 64].map(|members| GroupMember::all(members)[0].share());
         assert_eq!(shares, [1_024, 512, 128, 128]);
     }
 
     #[test]
-    fn networks_are_told_apart() {
+    fn networks_are_distinguished() {
         let network = |text: &str| network(text.parse().unwrap());
         assert_eq!(network("2001:db8::1"), network("2001:db8::2:0:0:1"));
         assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
@@ -239,12 +246,12 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_answered_so_often_by_all_together() {
-        let team = GroupMember::all(2);
+    fn the_reply_rate_limit_is_shared() {
+        let group = GroupMember::all(2);
         for second in [0, 1, 7] {
             let now = Time::from_ms(1_000 * second);
-            let told = (0..300).filter(|at| team[at % 2].may_answer(now)).count();
-            assert_eq!(told as u64, MAX_STRANGERS);
+            let permitted = (0..300).filter(|at| group[at % 2].may_reply(now)).count();
+            assert_eq!(permitted as u64, MAX_STRANGERS);
         }
     }
 }

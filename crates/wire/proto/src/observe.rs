@@ -31,10 +31,10 @@ pub struct ConnectionStart {
     pub now: Time,
     /// The end that is observed.
     pub side: Side,
-    /// Destination ID of the caller's very first packet. It identifies the connection at both ends.
+    /// Destination ID of the client's very first packet. It identifies the connection at both ends.
     pub first_id: FirstId,
     /// Address and port on which the handshake takes place.
-    pub via: FourTuple,
+    pub four_tuple: FourTuple,
     /// Service that the caller requests and this listener offers.
     pub service: Service,
 }
@@ -75,7 +75,7 @@ pub struct ObservedPacket<'a> {
 pub enum Establishment {
     /// TLS is complete at this end.
     Connected,
-    /// The listener has admitted the caller.
+    /// The listener has admitted the client.
     Admitted,
 }
 
@@ -91,7 +91,7 @@ pub struct Metrics {
     /// Smoothed RTT.
     pub smoothed_rtt: Span,
     /// Minimum RTT; none before the first measurement.
-    pub least_rtt: Option<Span>,
+    pub min_rtt: Option<Span>,
     /// The latest RTT, if one was measured with this event.
     pub latest_rtt: Option<Span>,
     /// Consecutive expirations of the timer.
@@ -178,7 +178,7 @@ pub enum Event<'a> {
         /// The path.
         path: u32,
         /// Address and port of the path.
-        via: FourTuple,
+        four_tuple: FourTuple,
         /// The change.
         change: PathChange,
     },
@@ -203,13 +203,13 @@ pub(crate) struct ObserverSlot(Option<Arc<dyn Observer>>);
 
 impl fmt::Debug for ObserverSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Watch").field(&self.is_on()).finish()
+        f.debug_tuple("ObserverSlot").field(&self.is_on()).finish()
     }
 }
 
 impl ObserverSlot {
-    pub(crate) fn new(maker: Option<&ObserverMaker>, birth: &ConnectionStart) -> Self {
-        Self(maker.and_then(|maker| maker(birth)))
+    pub(crate) fn new(maker: Option<&ObserverMaker>, start: &ConnectionStart) -> Self {
+        Self(maker.and_then(|maker| maker(start)))
     }
 
     /// Returns whether the connection is observed.
@@ -220,7 +220,7 @@ impl ObserverSlot {
 
     /// Reports an event to the observer. `event` is not evaluated without one.
     #[inline(always)]
-    pub(crate) fn tell<'a>(&self, now: Time, event: impl FnOnce() -> Event<'a>) {
+    pub(crate) fn report<'a>(&self, now: Time, event: impl FnOnce() -> Event<'a>) {
         if let Some(observer) = &self.0 {
             observer.on_event(now, &event());
         }

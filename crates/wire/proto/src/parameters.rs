@@ -27,28 +27,28 @@ pub enum ParameterError {
         name: &'static str,
     },
     /// A value has an invalid length.
-    #[error("transport parameter `{name}` has {len} bytes; from {least} to {most} are possible")]
+    #[error("transport parameter `{name}` has {len} bytes; from {min} to {max} are possible")]
     Len {
         /// Its name.
         name: &'static str,
         /// The value's length in bytes.
         len: usize,
         /// The minimum length in bytes.
-        least: usize,
+        min: usize,
         /// The maximum length in bytes.
-        most: usize,
+        max: usize,
     },
     /// A value is out of range.
-    #[error("transport parameter `{name}` is {value}; from {least} to {most} are possible")]
+    #[error("transport parameter `{name}` is {value}; from {min} to {max} are possible")]
     Range {
         /// Its name.
         name: &'static str,
         /// The value.
         value: u64,
         /// The smallest valid value.
-        least: u64,
+        min: u64,
         /// The largest valid value.
-        most: u64,
+        max: u64,
     },
 }
 
@@ -58,7 +58,7 @@ impl From<Cut> for ParameterError {
     }
 }
 
-/// Connection ID that a caller chose for its first packet: 8 to 20 bytes.
+/// Connection ID that a client chose for its first packet: 8 to 20 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FirstId {
     len: u8,
@@ -122,7 +122,7 @@ impl ByteStringValue for FirstId {
 
 macro_rules! parameters {
     (
-        $($number:literal $name:ident $least:literal to $most:expr, else $absent:literal: $doc:literal;)*
+        $($number:literal $name:ident $min:literal to $max:expr, else $absent:literal: $doc:literal;)*
         bytes: $($place:literal $word:ident $kind:ty: $note:literal;)*
     ) => {
         /// Transport parameters of an endpoint: its limits and requests.
@@ -162,17 +162,17 @@ macro_rules! parameters {
                                 return Err(ParameterError::Twice { name });
                             }
                             seen |= 1 << $number;
-                            read.$name = integer(value, name, $least, $most)?;
+                            read.$name = integer(value, name, $min, $max)?;
                         })*
                         $($place => {
                             let name = stringify!($word);
                             if read.$word.is_some() {
                                 return Err(ParameterError::Twice { name });
                             }
-                            let (least, most) = <$kind as ByteStringValue>::LEN;
+                            let (min, max) = <$kind as ByteStringValue>::LEN;
                             let found = <$kind as ByteStringValue>::of(value);
                             let len = value.len();
-                            read.$word = Some(found.ok_or(ParameterError::Len { name, len, least, most })?);
+                            read.$word = Some(found.ok_or(ParameterError::Len { name, len, min, max })?);
                         })*
                         _ => {}
                     }
@@ -186,7 +186,7 @@ macro_rules! parameters {
             /// In debug builds, if a value is out of range.
             pub fn put(&self, out: &mut Vec<u8>) {
                 $(
-                    debug_assert!(($least..=$most).contains(&self.$name), "{} is {}", stringify!($name), self.$name);
+                    debug_assert!(($min..=$max).contains(&self.$name), "{} is {}", stringify!($name), self.$name);
                     if self.$name != $absent {
                         varint::put(out, $number);
                         varint::put(out, varint::len(self.$name) as u64);
@@ -205,7 +205,7 @@ macro_rules! parameters {
 
             /// Number, name, minimum, maximum and value if absent of each integer parameter.
             #[cfg(test)]
-            const ALL: &[(u64, &str, u64, u64, u64)] = &[$(($number, stringify!($name), $least, $most, $absent),)*];
+            const ALL: &[(u64, &str, u64, u64, u64)] = &[$(($number, stringify!($name), $min, $max, $absent),)*];
 
             /// Number, name, minimum and maximum length of each byte string parameter.
             #[cfg(test)]
@@ -236,17 +236,17 @@ parameters! {
     11 times 0 to 1, else 0: "1 if receive times are wanted in acknowledgements.";
     bytes:
     12 own_id Id: "The source ID of the endpoint's first packet.";
-    13 first_id FirstId: "The ID to which the caller sent its first packet, as the listener saw it.";
+    13 first_id FirstId: "The ID to which the client sent its first packet, as the listener saw it.";
     14 retry_id Id: "The source ID of the listener's Retry, if it sent one.";
     15 reset [u8; TOKEN_LEN]: "The reset token of the endpoint's ID on path 0.";
 }
 
-fn integer(value: &[u8], name: &'static str, least: u64, most: u64) -> Result<u64, ParameterError> {
+fn integer(value: &[u8], name: &'static str, min: u64, max: u64) -> Result<u64, ParameterError> {
     let mut reader = Reader::new(value);
     match reader.varint() {
         Ok(_) if !reader.is_empty() => Err(ParameterError::NoInteger { name }),
-        Ok(value) if (least..=most).contains(&value) => Ok(value),
-        Ok(value) => Err(ParameterError::Range { name, value, least, most }),
+        Ok(value) if (min..=max).contains(&value) => Ok(value),
+        Ok(value) => Err(ParameterError::Range { name, value, min, max }),
         Err(Cut) => Err(ParameterError::NoInteger { name }),
     }
 }
@@ -261,7 +261,7 @@ mod tests {
     use std::{format, fs};
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn malformed_input_is_reported() {
         let read = |bytes: &[u8]| Parameters::read(bytes).unwrap_err().to_string();
         assert_eq!(read(&[9, 1]), "the transport parameters end within one");
         assert_eq!(read(&[9, 1, 0]), "transport parameter `paths` is 0; from 1 to 64 are possible");
@@ -277,7 +277,7 @@ mod tests {
 
     /// The specification's table agrees with the code.
     #[test]
-    fn the_page_has_the_same_table() {
+    fn the_documentation_has_the_same_table() {
         let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/src/transport.md")).unwrap();
         let commas = |value: u64| {
             let digits = value.to_string();
@@ -289,23 +289,23 @@ mod tests {
             value if value >= 1 << 30 => format!("2^{}", value.ilog2()),
             value => commas(value),
         };
-        for &(number, name, least, most, absent) in Parameters::ALL {
+        for &(number, name, min, max, absent) in Parameters::ALL {
             let begins = format!("| {number} | `{name}` |");
             let row = page.lines().find(|line| line.starts_with(&begins)).unwrap_or_else(|| panic!("no row {begins}"));
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-            let range = match (least, most) {
+            let range = match (min, max) {
                 (0, 1) => "0, 1".to_string(),
-                (0, varint::MAX) => format!("below {}", bound(most)),
-                (0, most) => format!("at most {}", bound(most)),
-                _ => format!("{} to {}", bound(least), bound(most)),
+                (0, varint::MAX) => format!("below {}", bound(max)),
+                (0, max) => format!("at most {}", bound(max)),
+                _ => format!("{} to {}", bound(min), bound(max)),
             };
             assert_eq!((cells[4], cells[5]), (&*range, &*commas(absent)), "{name}");
         }
         let rows = page.split("## Transport parameters").nth(1).unwrap().split("\n## ").next().unwrap();
-        for &(number, name, (least, most)) in Parameters::ALL_BYTES {
+        for &(number, name, (min, max)) in Parameters::ALL_BYTES {
             let begins = format!("| {number} | `{name}` |");
             let row = rows.lines().find(|line| line.starts_with(&begins)).unwrap_or_else(|| panic!("no row {begins}"));
-            let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+            let range = if min == max { min.to_string() } else { format!("{min} to {max}") };
             assert_eq!(row.split('|').nth(4).map(str::trim), Some(&*range), "{name}");
         }
         let all = Parameters::ALL.len() + Parameters::ALL_BYTES.len();
@@ -314,7 +314,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn written_values_are_read_back(
             shares in proptest::collection::vec(any::<u64>(), 11),
             (own_id, retry_id, reset) in any::<(Option<Id>, Option<Id>, Option<[u8; TOKEN_LEN]>)>(),
             first in proptest::collection::vec(any::<u8>(), 0..24),
@@ -322,8 +322,8 @@ mod tests {
             let first_id = FirstId::new(&first);
             prop_assert_eq!(first_id.is_some(), (8..=20).contains(&first.len()));
             let mut parameters = Parameters { own_id, first_id, retry_id, reset, ..Parameters::default() };
-            for (&(_, name, least, most, _), share) in Parameters::ALL.iter().zip(shares) {
-                *parameters.field(name) = least + share % (most - least + 1);
+            for (&(_, name, min, max, _), share) in Parameters::ALL.iter().zip(shares) {
+                *parameters.field(name) = min + share % (max - min + 1);
             }
             let mut out = Vec::new();
             parameters.put(&mut out);

@@ -17,43 +17,43 @@ pub(crate) type ChallengeValue = [u8; 8];
 /// Maximum number of challenges that wait for their responses, and of responses that wait to be sent.
 const MAX_CHALLENGES: usize = 4;
 /// Maximum length of a packet that acknowledges one range, in bytes, without receive times.
-pub(crate) const SHORTEST_ANSWER: usize = 120;
+pub(crate) const MIN_ACK_PACKET: usize = 120;
 /// Bytes that may be sent to an address that is not validated, per byte received from it (RFC 9000 §8.1).
 const AMPLIFICATION: u64 = 3;
 
 /// Amplification limit of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct AmplificationLimit {
-    is_proved: bool,
-    came: u64,
-    left: u64,
+    is_validated: bool,
+    received: u64,
+    sent: u64,
 }
 
 impl AmplificationLimit {
     /// Limit of an address that is known to be the peer's: none.
-    pub(crate) const PROVED: Self = Self { is_proved: true, came: 0, left: 0 };
+    pub(crate) const VALIDATED: Self = Self { is_validated: true, received: 0, sent: 0 };
 
-    pub(crate) fn prove(&mut self) {
-        self.is_proved = true;
+    pub(crate) fn validate(&mut self) {
+        self.is_validated = true;
     }
 
-    pub(crate) fn is_proved(self) -> bool {
-        self.is_proved
+    pub(crate) fn is_validated(self) -> bool {
+        self.is_validated
     }
 
     /// Counts a datagram received from the address.
-    pub(crate) fn came(&mut self, bytes: usize) {
-        self.came = self.came.saturating_add(bytes as u64);
+    pub(crate) fn on_received(&mut self, bytes: usize) {
+        self.received = self.received.saturating_add(bytes as u64);
     }
 
     /// Counts a datagram sent to it.
-    pub(crate) fn left(&mut self, bytes: usize) {
-        self.left = self.left.saturating_add(bytes as u64);
+    pub(crate) fn on_sent(&mut self, bytes: usize) {
+        self.sent = self.sent.saturating_add(bytes as u64);
     }
 
     /// Returns the bytes that may be sent now.
     pub(crate) fn room(self) -> u64 {
-        if self.is_proved { u64::MAX } else { (self.came * AMPLIFICATION).saturating_sub(self.left) }
+        if self.is_validated { u64::MAX } else { (self.received * AMPLIFICATION).saturating_sub(self.sent) }
     }
 }
 
@@ -71,11 +71,11 @@ pub(crate) enum State {
 /// Validation of the peer's address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Challenge {
-    pub(crate) via: FourTuple,
+    pub(crate) four_tuple: FourTuple,
     /// Previous address of the peer: it is challenged, too.
     pub(crate) before: Option<FourTuple>,
     /// The value that is still due for `before`.
-    pub(crate) owed: Option<ChallengeValue>,
+    pub(crate) previous_due: Option<ChallengeValue>,
     /// Values that a response may contain, the newest last.
     pub(crate) values: VecDeque<ChallengeValue>,
     /// Time of the next challenge.
@@ -85,23 +85,23 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    pub(crate) fn new(via: FourTuple, before: Option<FourTuple>, now: Time, until: Time) -> Self {
-        Self { via, before, owed: None, values: VecDeque::new(), again_at: now, until }
+    pub(crate) fn new(four_tuple: FourTuple, before: Option<FourTuple>, now: Time, until: Time) -> Self {
+        Self { four_tuple, before, previous_due: None, values: VecDeque::new(), again_at: now, until }
     }
 
     /// Returns the time at which a value is due.
     pub(crate) fn due(&self) -> Time {
-        if self.owed.is_some() { Time::ZERO } else { self.again_at }
+        if self.previous_due.is_some() { Time::ZERO } else { self.again_at }
     }
 
     /// Records that this value was sent; the next one follows after `wait`.
-    pub(crate) fn left(&mut self, value: ChallengeValue, now: Time, wait: Span) {
+    pub(crate) fn on_sent(&mut self, value: ChallengeValue, now: Time, wait: Span) {
         if self.values.len() == MAX_CHALLENGES {
             self.values.pop_front();
         }
         self.values.push_back(value);
         debug_assert!(self.values.len() <= MAX_CHALLENGES, "{} challenges", self.values.len());
-        self.owed = self.before.map(|_| value);
+        self.previous_due = self.before.map(|_| value);
         // Ever more slowly, as other probes.
         self.again_at = now.saturating_add(wait.times(1 << (self.values.len() - 1)));
     }
@@ -112,9 +112,9 @@ impl Challenge {
 pub(crate) struct Response {
     pub(crate) value: ChallengeValue,
     /// Four-tuple of the challenge.
-    pub(crate) via: FourTuple,
-    /// The most bytes of a datagram that answers it.
-    pub(crate) most: usize,
+    pub(crate) four_tuple: FourTuple,
+    /// The maximum length of a datagram with the response.
+    pub(crate) max_len: usize,
 }
 
 /// An acknowledgement that was sent, until it is known to have arrived.
@@ -153,13 +153,13 @@ pub(crate) struct Path {
     pub(crate) ours: Id,
     /// The ID to which this end sends.
     pub(crate) theirs: IssuedId,
-    pub(crate) via: FourTuple,
-    pub(crate) budget: AmplificationLimit,
+    pub(crate) four_tuple: FourTuple,
+    pub(crate) amplification_limit: AmplificationLimit,
     pub(crate) state: State,
     /// Until then the peer may still give up the path, because it has not received an answer to its challenge.
-    pub(crate) settles_at: Time,
+    pub(crate) confirmed_at: Time,
     /// Set once the peer has retired the path, too. Before, it may still send to it.
-    pub(crate) peer_let_go: bool,
+    pub(crate) peer_retired: bool,
     pub(crate) arrivals: ReceivedPackets,
     pub(crate) seen: SeenPhase,
     pub(crate) challenge: Option<Challenge>,
@@ -172,19 +172,19 @@ pub(crate) struct Path {
     pub(crate) phase_from: u64,
     /// The next number to skip.
     pub(crate) skip_at: u64,
-    pub(crate) told: Option<SentAck>,
+    pub(crate) last_ack: Option<SentAck>,
     /// Packets in a row that only acknowledged.
-    pub(crate) silent: u32,
+    pub(crate) ack_only_count: u32,
     /// Time of the last acknowledgement.
     pub(crate) acked_at: Time,
     /// Set while packets are sent ECN-capable.
     pub(crate) ecn: bool,
     /// The shortest round trip that was measured.
-    pub(crate) least_rtt: Option<Span>,
+    pub(crate) min_rtt: Option<Span>,
     /// Probe timeout without backoff, as of the last acknowledgement; none before the first.
     pub(crate) pto: Option<Span>,
     /// Set until the PING of a liveness probe is sent.
-    pub(crate) owes_ping: bool,
+    pub(crate) is_ping_due: bool,
     /// Bytes of frames that the peer has acknowledged, and those that arrived CE-marked.
     pub(crate) acked: Bytes,
     pub(crate) marked: Bytes,
@@ -194,10 +194,10 @@ impl Path {
     pub(crate) fn new(
         number: u32,
         ids: PathIds,
-        via: FourTuple,
+        four_tuple: FourTuple,
         state: State,
-        answering: AckPolicy,
-        most_packet: u16,
+        ack_policy: AckPolicy,
+        max_packet_size: u16,
     ) -> Self {
         let PathIds { ours, theirs } = ids;
         Self {
@@ -205,27 +205,27 @@ impl Path {
             subflow: None,
             ours,
             theirs,
-            via,
-            budget: AmplificationLimit::default(),
+            four_tuple,
+            amplification_limit: AmplificationLimit::default(),
             state,
-            settles_at: Time::ZERO,
-            peer_let_go: false,
-            arrivals: ReceivedPackets::new(answering),
+            confirmed_at: Time::ZERO,
+            peer_retired: false,
+            arrivals: ReceivedPackets::new(ack_policy),
             seen: SeenPhase::default(),
             challenge: None,
             before: None,
             responses: VecDeque::new(),
-            search: Dplpmtud::new(most_packet),
+            search: Dplpmtud::new(max_packet_size),
             next: 0,
             phase_from: 0,
             skip_at: 0,
-            told: None,
-            silent: 0,
+            last_ack: None,
+            ack_only_count: 0,
             acked_at: Time::ZERO,
             ecn: true,
-            least_rtt: None,
+            min_rtt: None,
             pto: None,
-            owes_ping: false,
+            is_ping_due: false,
             acked: Bytes::ZERO,
             marked: Bytes::ZERO,
         }
@@ -237,17 +237,17 @@ impl Path {
     }
 
     /// Returns whether an acknowledgement may be sent on it.
-    pub(crate) fn can_answer(&self) -> bool {
-        self.is_used() && self.budget.room() >= 2 * SHORTEST_ANSWER as u64
+    pub(crate) fn can_ack(&self) -> bool {
+        self.is_used() && self.amplification_limit.room() >= 2 * MIN_ACK_PACKET as u64
     }
 
     /// Queues a response to a challenge that arrived in a datagram of `len` bytes. Drops the oldest if too many wait:
     /// its challenge will be repeated.
-    pub(crate) fn respond(&mut self, value: ChallengeValue, via: FourTuple, len: usize) {
+    pub(crate) fn respond(&mut self, value: ChallengeValue, four_tuple: FourTuple, len: usize) {
         if self.responses.len() == MAX_CHALLENGES {
             self.responses.pop_front();
         }
-        self.responses.push_back(Response { value, via, most: len.saturating_mul(to_usize(AMPLIFICATION)) });
+        self.responses.push_back(Response { value, four_tuple, max_len: len.saturating_mul(to_usize(AMPLIFICATION)) });
         debug_assert!(self.responses.len() <= MAX_CHALLENGES, "{} responses", self.responses.len());
     }
 
@@ -258,12 +258,12 @@ impl Path {
     /// Returns the time of its next timer.
     pub(crate) fn next_timer(&self) -> Time {
         let challenge = self.challenge.as_ref().map_or(Time::NEVER, |challenge| challenge.until.min(challenge.due()));
-        let answer = if self.can_answer() { self.arrivals.answer_at() } else { Time::NEVER };
+        let ack = if self.can_ack() { self.arrivals.ack_due_at() } else { Time::NEVER };
         let retired = match self.state {
-            State::Retired(until) if self.peer_let_go => until,
+            State::Retired(until) if self.peer_retired => until,
             _ => Time::NEVER,
         };
         let search = if self.state == State::Open { self.search.next_timer() } else { Time::NEVER };
-        challenge.min(retired).min(search).min(answer)
+        challenge.min(retired).min(search).min(ack)
     }
 }

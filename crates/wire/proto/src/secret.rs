@@ -26,7 +26,7 @@ impl Secret {
         &self.0
     }
 
-    /// Computes a caller's proof of this secret for the one connection that has this exporter.
+    /// Computes a client's proof of this secret for the one connection that has this exporter.
     pub(crate) fn proof(&self, exporter: &[u8; 32]) -> [u8; 32] {
         MacKey::new(&self.0).tag(&[exporter])
     }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_is_of_one_secret_and_one_connection() {
+    fn a_proof_is_bound_to_its_secret_and_connection() {
         let (secret, other) = (Secret::new([1; 16]), Secret::new([2; 16]));
         let proof = secret.proof(&[7; 32]);
         assert!(secret.verifies(&[7; 32], &proof));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resumption_is_of_one_secret_and_one_connection() {
+    fn a_resumption_is_bound_to_its_secret_and_connection() {
         let (secret, other) = (Secret::new([1; 16]), Secret::new([2; 16]));
         let resumption = secret.resumption(&[7; 32]);
         assert!(resumption == secret.resumption(&[7; 32]) && resumption != secret);

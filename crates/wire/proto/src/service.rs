@@ -1,4 +1,4 @@
-//! The service that a listener offers and a caller requests. It is named in TLS's ALPN extension (RFC 7301), so the
+//! The service that a listener offers and a client requests. It is named in TLS's ALPN extension (RFC 7301), so the
 //! wrong one is refused before keys are available. `docs/src/transport.md`, "The service".
 
 use core::fmt;
@@ -15,7 +15,7 @@ const PREFIX: &str = "narrows-1/";
 /// The longest name of a service, in bytes.
 pub const MAX: usize = 32;
 
-/// The TLS alert for a caller that requests a service that is not offered, `no_application_protocol` (RFC 7301 §3.2).
+/// The TLS alert for a client that requests a service that is not offered, `no_application_protocol` (RFC 7301 §3.2).
 pub(crate) const NO_SUCH_SERVICE: u8 = 120;
 
 /// A service: both ends of a connection must name the same one. An application chooses its own name, such as `backup`,
@@ -107,9 +107,9 @@ impl fmt::Debug for Service {
     }
 }
 
-/// Returns the service that a caller requests in this `ClientHello` (RFC 8446 §4.1.2): the first ALPN name; none if
+/// Returns the service that a client requests in this `ClientHello` (RFC 8446 §4.1.2): the first ALPN name; none if
 /// that does not belong to this protocol.
-pub(crate) fn asked_for(client_hello: &[u8]) -> Option<Service> {
+pub(crate) fn requested_service(client_hello: &[u8]) -> Option<Service> {
     alpn_of(client_hello).ok().flatten().and_then(Service::of_alpn)
 }
 
@@ -158,14 +158,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::identity::{Trust, caller};
+    use crate::identity::{Trust, client_config};
     use crate::tls::{Tls, TlsOutput};
 
     /// A `ClientHello` that requests a service.
     fn client_hello(service: Service) -> Vec<u8> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = caller(&provider, Trust::Anyone, None, service, None).unwrap();
-        let Some(TlsOutput::Bytes(bytes)) = Tls::call(config, Vec::new()).unwrap().next().pop() else {
+        let config = client_config(&provider, Trust::Anyone, None, service, None).unwrap();
+        let Some(TlsOutput::Bytes(bytes)) = Tls::connect(config, Vec::new()).unwrap().next().pop() else {
             panic!("no bytes")
         };
         bytes
@@ -191,24 +191,24 @@ mod tests {
     }
 
     #[test]
-    fn a_client_hello_says_what_it_asks_for() {
+    fn the_requested_service_is_read_from_the_client_hello() {
         let service = Service::named("of.a_test");
         let hello = client_hello(service);
-        assert_eq!(asked_for(&hello), Some(service));
+        assert_eq!(requested_service(&hello), Some(service));
         for end in 0..hello.len() {
-            assert_eq!(asked_for(&hello[..end]), None);
+            assert_eq!(requested_service(&hello[..end]), None);
         }
     }
 
     proptest! {
         /// Any input is parsed or rejected without a panic.
         #[test]
-        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200), at: prop::sample::Index, byte: u8) {
-            let _ = asked_for(&bytes);
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), at: prop::sample::Index, byte: u8) {
+            let _ = requested_service(&bytes);
             let mut hello = client_hello(Service::named("x"));
             let at = at.index(hello.len());
             hello[at] = byte;
-            let _ = asked_for(&hello);
+            let _ = requested_service(&hello);
         }
     }
 }

@@ -28,7 +28,7 @@ pub fn defaults_of(kind: LawKind) -> LawMaker {
 /// Settings of an endpoint, for all of its connections.
 #[derive(Clone)]
 pub struct Settings {
-    /// Service that a listener offers and a caller requests.
+    /// Service that a listener offers and a client requests.
     pub service: Service,
     /// Logger for TLS secrets. Their holder can read all traffic. None if they are not logged.
     pub key_log: KeyLogger,
@@ -36,7 +36,7 @@ pub struct Settings {
     pub observe: Option<ObserverMaker>,
     /// Idle timeout: 1 to 600 s. The shorter one of both ends applies.
     pub idle: Span,
-    /// Time without received packets after which a caller sends a keep-alive, repeatedly. It keeps NAT bindings open
+    /// Time without received packets after which a client sends a keep-alive, repeatedly. It keeps NAT bindings open
     /// and notifies the listener of a new address. None for no keep-alives.
     pub keep_alive: Option<Span>,
     /// Flow control limits for the peer.
@@ -122,7 +122,7 @@ impl Settings {
             max_streams_bidi: self.limits.max_streams_bidi,
             max_streams_uni: self.limits.max_streams_uni,
             max_datagram: self.max_datagram.into(),
-            max_packet: self.max_packet.clamp(crate::dplpmtud::SMALLEST, 65_527).into(),
+            max_packet: self.max_packet.clamp(crate::dplpmtud::BASE_PLPMTU, 65_527).into(),
             ack_delay: (self.ack_delay.clamp(Span::ZERO, MAX_ACK_DELAY).ns() / 1_000).unsigned_abs(),
             paths: self.paths.clamp(1, 64).into(),
             coding_window: self.coding_window.min(1 << 30).into(),

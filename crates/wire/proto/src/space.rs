@@ -39,33 +39,33 @@ pub(crate) struct CryptoRange {
 /// Output of TLS, and the parts that are due.
 #[derive(Debug, Default)]
 pub(crate) struct Crypto {
-    said: Vec<u8>,
+    output: Vec<u8>,
     /// Length of the part that was sent, in bytes.
-    left: usize,
+    sent: usize,
     lost: Vec<CryptoRange>,
     ping: bool,
     /// Buffer for the next packet; it may have frames already.
     pub(crate) packet: Vec<u8>,
     /// Maximum length of the packet, in bytes.
-    pub(crate) most: usize,
+    pub(crate) max_len: usize,
     /// Packets declared lost, for the observer.
-    pub(crate) held_for_lost: EventBuffer<LostNote>,
+    pub(crate) lost_packets: EventBuffer<LostNote>,
 }
 
 impl Crypto {
     /// Appends output of TLS.
-    pub(crate) fn say(&mut self, bytes: &[u8]) {
-        self.said.extend_from_slice(bytes);
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        self.output.extend_from_slice(bytes);
     }
 
     /// Returns the length of TLS's output, in bytes.
     pub(crate) fn len(&self) -> usize {
-        self.said.len()
+        self.output.len()
     }
 
     /// Returns the output of TLS.
-    pub(crate) fn said(self) -> Vec<u8> {
-        self.said
+    pub(crate) fn into_output(self) -> Vec<u8> {
+        self.output
     }
 
     /// Queues a PING.
@@ -81,19 +81,19 @@ impl DataSource for Crypto {
     type Content = CryptoRange;
 
     fn next_bytes(&mut self, mss: u32) -> Option<u32> {
-        (self.ping || self.left < self.said.len() || !self.lost.is_empty()).then_some(mss)
+        (self.ping || self.sent < self.output.len() || !self.lost.is_empty()).then_some(mss)
     }
 
     fn take(&mut self, _: u8, _: u32) -> PacketContent<CryptoRange> {
         let before = self.packet.len();
-        debug_assert!(self.left <= self.said.len(), "{} of {} bytes were sent", self.left, self.said.len());
+        debug_assert!(self.sent <= self.output.len(), "{} of {} bytes were sent", self.sent, self.output.len());
         // The oldest first: while a peer is silent one packet is sent at a time, and each part should be repeated in turn.
         let again = (!self.lost.is_empty()).then(|| self.lost.remove(0));
         let mut part = again.unwrap_or(CryptoRange {
-            offset: to_u32(self.left as u64),
-            len: to_u32((self.said.len() - self.left) as u64),
+            offset: to_u32(self.sent as u64),
+            len: to_u32((self.output.len() - self.sent) as u64),
         });
-        let room = to_u32(self.most.saturating_sub(before + CRYPTO_HEAD) as u64);
+        let room = to_u32(self.max_len.saturating_sub(before + CRYPTO_HEAD) as u64);
         if part.len > room {
             if again.is_some() {
                 self.lost.insert(0, CryptoRange { offset: part.offset + room, len: part.len - room });
@@ -102,8 +102,8 @@ impl DataSource for Crypto {
         }
         if part.len > 0 {
             let (start, end) = (part.offset as usize, (part.offset + part.len) as usize);
-            self.left = self.left.max(end);
-            Frame::Crypto { offset: part.offset.into(), data: &self.said[start..end] }.put(&mut self.packet);
+            self.sent = self.sent.max(end);
+            Frame::Crypto { offset: part.offset.into(), data: &self.output[start..end] }.put(&mut self.packet);
         } else {
             Frame::Ping.put(&mut self.packet);
         }
@@ -121,7 +121,7 @@ impl DataSource for Crypto {
 
     fn lost(&mut self, part: CryptoRange, why: ReturnReason) {
         if let ReturnReason::Lost { subflow, number, cause } = why {
-            self.held_for_lost.note(|| LostNote { subflow, number, cause });
+            self.lost_packets.record(|| LostNote { subflow, number, cause });
         }
         if part.len == 0 {
             self.ping = true;
@@ -153,37 +153,37 @@ impl Space {
             PathInfo { base_rtt: rtt, intra_rtt: rtt, line_rate: Rate::from_gbps(1), mss: Bytes::new(mss.into()) };
         let params = fixed::Params { window: Bytes::new(WINDOW), ..fixed::Params::for_path(&path) };
         let law = Law::Fixed(Fixed::new(&path, params));
-        let mut config = ChannelConfig { most_outstanding: MAX_OUTSTANDING, ..ChannelConfig::new(rtt, mss) };
+        let mut config = ChannelConfig { max_outstanding: MAX_OUTSTANDING, ..ChannelConfig::new(rtt, mss) };
         config.usage = CwndValidationConfig::default();
         // Acknowledgements are never delayed in the handshake (RFC 9000 §13.2.1).
-        let answering = AckPolicy { every: 1, delay: Span::ZERO, echo: Span::ZERO, timestamps: false };
+        let ack_policy = AckPolicy { every: 1, delay: Span::ZERO, echo: Span::ZERO, timestamps: false };
         Self {
             keys,
             channel: Channel::new(config, law, Crypto::default(), now),
-            arrivals: ReceivedPackets::new(answering),
+            arrivals: ReceivedPackets::new(ack_policy),
             incoming: Assembler::new(MAX_GAPS, MAX_AHEAD, ReceiveMemory::default()),
         }
     }
 
     /// Returns whether a packet would be sent now.
     pub(crate) fn has_something(&mut self, now: Time) -> bool {
-        self.arrivals.answer_at() <= now || self.channel.poll(now) == SendState::Now
+        self.arrivals.ack_due_at() <= now || self.channel.poll(now) == SendState::Now
     }
 
-    /// Writes the frames of a packet at the end of `out`, up to a length of `most`. None if nothing is due; `out` is
+    /// Writes the frames of a packet at the end of `out`, up to a length of `max_len`. None if nothing is due; `out` is
     /// unchanged then.
-    pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, most: usize) -> Option<WrittenPacket> {
+    pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, max_len: usize) -> Option<WrittenPacket> {
         let begun = out.len();
         if self.arrivals.newest().is_some()
-            && let Some(acks) = self.arrivals.answer(now)
+            && let Some(acks) = self.arrivals.ack(now)
         {
             let ecn = acks.ecn.unwrap_or_default();
             Ack::put(out, &AckContent { path: 0, delay: acks.delay, ranges: acks.ranges, ecn, times: &[] });
-            self.arrivals.answered();
+            self.arrivals.on_ack_sent();
         }
         let work = self.channel.work_mut();
         core::mem::swap(&mut work.packet, out);
-        work.most = most;
+        work.max_len = max_len;
         let departed = self.channel.send(now);
         core::mem::swap(&mut self.channel.work_mut().packet, out);
         if let Some(departed) = departed {

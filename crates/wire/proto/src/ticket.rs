@@ -41,7 +41,7 @@ pub struct Ticket {
     pub fingerprint: Fingerprint,
     /// Ticket ID.
     pub id: TicketId,
-    /// Secret with which the caller proves that it holds the ticket.
+    /// Secret with which the client proves that it holds the ticket.
     pub secret: Secret,
 }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn malformed_input_is_reported() {
         let text = ticket().to_string();
         let read = |text: &str| text.parse::<Ticket>().unwrap_err().to_string();
         assert_eq!(read("ssh-ed25519 AAAA"), "a ticket begins with `narrows1`; this begins with `ssh-ed25`");
@@ -221,7 +221,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn written_values_are_read_back(
             addresses in proptest::collection::vec(any::<SocketAddr>(), 1..=8),
             (ends, fingerprint, id, secret) in any::<(u64, [u8; 32], [u8; 8], [u8; 16])>(),
         ) {

@@ -36,11 +36,11 @@ pub(crate) enum TlsOutput {
 pub(crate) struct Tls(Connection);
 
 impl Tls {
-    /// Creates a caller's end, with these transport parameters.
-    pub(crate) fn call(config: Arc<ClientConfig>, parameters: Vec<u8>) -> Result<Self, rustls::Error> {
+    /// Creates a client's end, with these transport parameters.
+    pub(crate) fn connect(config: Arc<ClientConfig>, parameters: Vec<u8>) -> Result<Self, rustls::Error> {
         // The ClientHello does not contain an address, so no name is sent.
-        let nobody = ServerName::IpAddress(IpAddr::V4([0, 0, 0, 0].into()));
-        ClientConnection::new(config, QUIC, nobody, parameters).map(|tls| Self(tls.into()))
+        let server_name = ServerName::IpAddress(IpAddr::V4([0, 0, 0, 0].into()));
+        ClientConnection::new(config, QUIC, server_name, parameters).map(|tls| Self(tls.into()))
     }
 
     /// Creates a listener's end, with these transport parameters.
@@ -59,21 +59,21 @@ impl Tls {
 
     /// Returns the next output of TLS; empty if it waits for the peer.
     pub(crate) fn next(&mut self) -> Vec<TlsOutput> {
-        let mut said = Vec::new();
+        let mut outputs = Vec::new();
         loop {
             let mut bytes = Vec::new();
             let change = self.0.write_hs(&mut bytes);
             let silent = bytes.is_empty() && change.is_none();
             if !bytes.is_empty() {
-                said.push(TlsOutput::Bytes(bytes));
+                outputs.push(TlsOutput::Bytes(bytes));
             }
             match change {
-                Some(KeyChange::Handshake { keys }) => said.push(TlsOutput::Handshake(HandshakeKeys(keys))),
-                Some(KeyChange::OneRtt { keys, next }) => said.push(TlsOutput::Data(keys, next)),
+                Some(KeyChange::Handshake { keys }) => outputs.push(TlsOutput::Handshake(HandshakeKeys(keys))),
+                Some(KeyChange::OneRtt { keys, next }) => outputs.push(TlsOutput::Data(keys, next)),
                 None => {}
             }
             if silent {
-                return said;
+                return outputs;
             }
         }
     }
@@ -104,7 +104,7 @@ impl Tls {
     }
 }
 
-/// Derives the keys of Initial packets (RFC 9001 §5.2) from the destination ID of the caller's first one. None if the
+/// Derives the keys of Initial packets (RFC 9001 §5.2) from the destination ID of the client's first one. None if the
 /// provider does not support AES-128-GCM.
 pub(crate) fn initial_keys(suites: &[SupportedCipherSuite], first_id: &[u8], side: Side) -> Option<HandshakeKeys> {
     let mut suites = suites.iter().filter_map(SupportedCipherSuite::tls13);

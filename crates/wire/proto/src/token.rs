@@ -1,4 +1,4 @@
-//! Token of a Retry: it validates the caller's address. RFC 9000 §8.1.
+//! Token of a Retry: it validates the client's address. RFC 9000 §8.1.
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -41,7 +41,7 @@ struct TokenExpiry {
 /// A valid token that was not redeemed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    /// The ID to which its caller sent its first packet.
+    /// The ID to which its client sent its first packet.
     pub(crate) first_id: FirstId,
     /// The ID in its Retry.
     pub(crate) retry_id: Id,
@@ -58,7 +58,7 @@ impl Tokens {
         })
     }
 
-    /// Makes a token for a caller at this address, which sent its first packet to `first_id` and must continue with
+    /// Makes a token for a client at this address, which sent its first packet to `first_id` and must continue with
     /// `retry_id`.
     pub(crate) fn make(
         &mut self,

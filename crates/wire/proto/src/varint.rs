@@ -149,7 +149,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(shift in 2u32..64, bits: u64, more in proptest::collection::vec(any::<u8>(), 0..4)) {
+        fn written_values_are_read_back(shift in 2u32..64, bits: u64, more in proptest::collection::vec(any::<u8>(), 0..4)) {
             let value = bits >> shift;
             let mut out = Vec::new();
             put(&mut out, value);

@@ -60,7 +60,7 @@ pub(crate) fn socks(bytes: &[u8]) {
             is_sound(&destination);
         }
         if let Some((answer, _)) = read(bytes, DestinationReply::read) {
-            assert!(answer.words.len() <= header::MAX_WORDS && !answer.words.chars().any(char::is_control));
+            assert!(answer.message.len() <= header::MAX_MESSAGE && !answer.message.chars().any(char::is_control));
             assert_eq!(read(&answer.put(), DestinationReply::read).map(|(answer, _)| answer), Some(answer));
         }
     }

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_to_no_special_address() {
+    fn names_do_not_allow_special_addresses() {
         let names = allow(&["evil.example:80", "*:443"]);
         for special in [
             "127.0.0.1",
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_services_are_reached_by_a_rule_of_their_address_alone() {
+    fn metadata_services_need_a_rule_with_their_address() {
         let wide = allow(&[
             "*:80",
             "0.0.0.0/0:80",

@@ -40,7 +40,7 @@ pub(crate) enum RelayError {
     Header(HeaderError),
     #[error("the proxy server does not answer")]
     NoAnswer,
-    #[error("{}", .0.words)]
+    #[error("{}", .0.message)]
     Refused(DestinationReply),
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn answer(receive: &mut RecvStream, wait: Duration) -> Result<(
 /// Carries both directions until both have ended, or one fails. A failure at one end is passed on to the other. If the proxy
 /// end has not answered yet, it has `wait` for that, while data of the program is already sent.
 pub(crate) async fn copy(
-    leg: &mut TcpSide,
+    tcp_side: &mut TcpSide,
     mut send: SendStream,
     mut receive: RecvStream,
     wait: Option<Duration>,
@@ -73,11 +73,11 @@ pub(crate) async fn copy(
     let mut count = Count::default();
     let outcome = tokio::select! {
         biased;
-        ended = both(leg, &mut send, &mut receive, &mut count, wait) => ended,
-        error = leg.failed() => Err(RelayError::Tcp(error)),
+        ended = both(tcp_side, &mut send, &mut receive, &mut count, wait) => ended,
+        error = tcp_side.failed() => Err(RelayError::Tcp(error)),
     };
     if outcome.is_ok() {
-        leg.end();
+        tcp_side.end();
     } else {
         send.reset(RESET);
         receive.stop(RESET);
@@ -86,7 +86,7 @@ pub(crate) async fn copy(
 }
 
 async fn both(
-    leg: &TcpSide,
+    tcp_side: &TcpSide,
     send: &mut SendStream,
     receive: &mut RecvStream,
     count: &mut Count,
@@ -97,20 +97,20 @@ async fn both(
         if let Some(wait) = wait {
             answer(receive, wait).await?;
         }
-        give(leg, receive, given).await
+        give(tcp_side, receive, given).await
     };
-    tokio::try_join!(take(leg, send, taken), give).map(drop)
+    tokio::try_join!(take(tcp_side, send, taken), give).map(drop)
 }
 
 /// Copies from the TCP connection to the stream.
-async fn take(leg: &TcpSide, send: &mut SendStream, taken: &mut u64) -> Result<(), RelayError> {
+async fn take(tcp_side: &TcpSide, send: &mut SendStream, taken: &mut u64) -> Result<(), RelayError> {
     let mut piece = vec![0; PIECE];
     loop {
         let count = tokio::select! {
             biased;
             // The peer may stop the stream while the program sends nothing.
             stopped = send.delivered() => return Ok(stopped?),
-            count = leg.read(&mut piece) => count.map_err(RelayError::Tcp)?,
+            count = tcp_side.read(&mut piece) => count.map_err(RelayError::Tcp)?,
         };
         if count == 0 {
             break;
@@ -124,7 +124,7 @@ async fn take(leg: &TcpSide, send: &mut SendStream, taken: &mut u64) -> Result<(
 }
 
 /// Copies from the stream to the TCP connection.
-async fn give(leg: &TcpSide, receive: &mut RecvStream, given: &mut u64) -> Result<(), RelayError> {
+async fn give(tcp_side: &TcpSide, receive: &mut RecvStream, given: &mut u64) -> Result<(), RelayError> {
     let mut piece = vec![0; PIECE];
     loop {
         let count = receive.read(&mut piece).await?;
@@ -133,15 +133,15 @@ async fn give(leg: &TcpSide, receive: &mut RecvStream, given: &mut u64) -> Resul
         }
         let mut rest = &piece[..count];
         while !rest.is_empty() {
-            let written = leg.try_write(rest).map_err(RelayError::Tcp)?;
+            let written = tcp_side.try_write(rest).map_err(RelayError::Tcp)?;
             rest = &rest[written..];
             *given += written as u64;
             if !rest.is_empty() {
-                room(leg, receive).await?;
+                room(tcp_side, receive).await?;
             }
         }
     }
-    match leg.shut() {
+    match tcp_side.shut() {
         // The program has closed both directions at once, and has received everything.
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
         shut => shut.map_err(RelayError::Tcp),
@@ -149,12 +149,12 @@ async fn give(leg: &TcpSide, receive: &mut RecvStream, given: &mut u64) -> Resul
 }
 
 /// Waits until the program takes more, or the peer has reset the stream.
-async fn room(leg: &TcpSide, receive: &mut RecvStream) -> Result<(), RelayError> {
+async fn room(tcp_side: &TcpSide, receive: &mut RecvStream) -> Result<(), RelayError> {
     tokio::select! {
         biased;
-        room = leg.writable() => return room.map_err(RelayError::Tcp),
+        room = tcp_side.writable() => return room.map_err(RelayError::Tcp),
         reset = receive.until_reset() => reset?,
     }
     // Only the stream's end has not arrived yet.
-    leg.writable().await.map_err(RelayError::Tcp)
+    tcp_side.writable().await.map_err(RelayError::Tcp)
 }

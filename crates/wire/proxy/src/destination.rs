@@ -44,16 +44,16 @@ pub enum DestinationError {
         kind: u8,
     },
     /// The name is not a valid host name.
-    #[error("`{shown}` is no name of a host: letters, digits, `.`, `-` and `_`, up to {MAX_NAME}")]
+    #[error("`{text}` is no name of a host: letters, digits, `.`, `-` and `_`, up to {MAX_NAME}")]
     Name {
         /// The name, shortened, and without control characters of a terminal.
-        shown: String,
+        text: String,
     },
     /// The port is 0 or no number.
-    #[error("`{shown}` has no port from 1 to 65535")]
+    #[error("`{text}` has no port from 1 to 65535")]
     Port {
         /// The text without a port.
-        shown: String,
+        text: String,
     },
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn printable(it: char) -> impl Iterator<Item = char> {
 }
 
 /// A peer's text, for a message: its first 60 characters.
-fn shown(bytes: &[u8]) -> String {
+fn escaped(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let rest = if text.chars().count() > 60 { "..." } else { "" };
     text.chars().take(60).flat_map(printable).chain(rest.chars()).collect()
@@ -76,7 +76,7 @@ impl Host {
     /// # Errors
     /// If it is neither.
     pub fn new(text: &[u8]) -> Result<Self, DestinationError> {
-        let error = || DestinationError::Name { shown: shown(text) };
+        let error = || DestinationError::Name { text: escaped(text) };
         let text = std::str::from_utf8(text).map_err(|_| error())?;
         let text = text.strip_suffix('.').unwrap_or(text);
         if let Ok(address) = text.parse::<IpAddr>() {
@@ -117,7 +117,7 @@ impl Destination {
             _ => Host::new(host)?,
         };
         match u16::from_be_bytes([high, low]) {
-            0 => Err(DestinationError::Port { shown: host.to_string() }),
+            0 => Err(DestinationError::Port { text: host.to_string() }),
             port => Ok(Parsed::Done(Self { host, port }, used)),
         }
     }
@@ -155,16 +155,16 @@ impl FromStr for Destination {
     type Err = DestinationError;
 
     fn from_str(text: &str) -> Result<Self, DestinationError> {
-        let no_port = || DestinationError::Port { shown: shown(text.as_bytes()) };
+        let no_port = || DestinationError::Port { text: escaped(text.as_bytes()) };
         let (host, port) = text.rsplit_once(':').ok_or_else(no_port)?;
         let port = port.parse().ok().filter(|&port| port != 0).ok_or_else(no_port)?;
         let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
             Some(bare) => Host::Address(
                 bare.parse::<Ipv6Addr>()
                     .map(|address| IpAddr::from(address).to_canonical())
-                    .map_err(|_| DestinationError::Name { shown: shown(host.as_bytes()) })?,
+                    .map_err(|_| DestinationError::Name { text: escaped(host.as_bytes()) })?,
             ),
-            None if host.contains(':') => return Err(DestinationError::Name { shown: shown(host.as_bytes()) }),
+            None if host.contains(':') => return Err(DestinationError::Name { text: escaped(host.as_bytes()) }),
             None => Host::new(host.as_bytes())?,
         };
         Ok(Self { host, port })
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_bytes_say_the_same() {
+    fn text_and_bytes_are_equivalent() {
         for (text, bytes) in [
             ("192.0.2.1:80", &[1, 192, 0, 2, 1, 0, 80][..]),
             ("[::1]:443", &[4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 187]),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn invalid_destinations_are_refused() {
         for text in
             ["", "a", "a:", "a:0", "a:65536", ":1", "::1:1", "a..b:1", ".a:1", "a b:1", "[1.2.3.4]:1", "ü:1", "[a]:1"]
         {
@@ -233,8 +233,8 @@ mod tests {
         assert_eq!(Destination::read(&[2]), Err(DestinationError::Kind { kind: 2 }));
         assert!(matches!(Destination::read(&[1, 1, 2, 3, 4, 0, 0]), Err(DestinationError::Port { .. })));
         for (name, shown) in [("a\x1b[m", "`a\\u{1b}[m`"), ("\u{202e}moc", "`\\u{202e}moc`"), ("ü", "`ü`")] {
-            let text = [&[3, name.len() as u8], name.as_bytes(), &[0, 1]].concat();
-            let message = Destination::read(&text).unwrap_err().to_string();
+            let bytes = [&[3, name.len() as u8], name.as_bytes(), &[0, 1]].concat();
+            let message = Destination::read(&bytes).unwrap_err().to_string();
             assert!(message.starts_with(&format!("{shown} is no name of a host")), "{message}");
         }
         assert!(matches!(Destination::read(b"\x03\x00\x00\x01"), Err(DestinationError::Name { .. })));
@@ -242,7 +242,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_give_what_is_written_alike(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn read_destinations_are_written_alike(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             match Destination::read(&bytes) {
                 Ok(Parsed::Need(need)) => prop_assert!(need > bytes.len() && need <= 2 + 255 + 2),
                 Ok(Parsed::Done(destination, used)) => {

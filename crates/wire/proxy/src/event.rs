@@ -12,9 +12,9 @@ use crate::reply::SocksReply;
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The proxy client has a connection to the proxy server.
-    Linked,
+    Connected,
     /// The proxy client has lost its connection, or failed to connect, and retries after a pause.
-    Unlinked {
+    Disconnected {
         /// The reason.
         why: String,
         /// The pause until it retries.
@@ -38,7 +38,7 @@ pub enum Event {
         /// The reason, as a SOCKS reply.
         reply: SocksReply,
         /// The reason, in words.
-        words: String,
+        message: String,
     },
     /// A TCP connection that was opened has ended.
     Ended {
@@ -51,7 +51,7 @@ pub enum Event {
         /// Bytes to it.
         given: u64,
         /// The reason for a reset; none if both directions ended in order.
-        trouble: Option<String>,
+        error: Option<String>,
     },
     /// The system accepts no connections of programs; this is retried.
     NotAccepted {
@@ -68,17 +68,17 @@ pub type EventCallback = Arc<dyn Fn(Event) + Send + Sync>;
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Linked => f.write_str("connected to the proxy server"),
-            Self::Unlinked { why, again } => {
+            Self::Connected => f.write_str("connected to the proxy server"),
+            Self::Disconnected { why, again } => {
                 write!(f, "no connection to the proxy server: {why}; the next attempt is in {} ms", again.as_millis())
             }
             Self::Opened { from, to, at: Some(at) } => write!(f, "{from}: opened {to} at {at}"),
             Self::Opened { from, to, at: None } => write!(f, "{from}: opened {to}"),
-            Self::Refused { from, to: Some(to), words, .. } => write!(f, "{from}: {to} refused: {words}"),
-            Self::Refused { from, to: None, words, .. } => write!(f, "{from}: refused: {words}"),
-            Self::Ended { from, to, taken, given, trouble } => {
+            Self::Refused { from, to: Some(to), message, .. } => write!(f, "{from}: {to} refused: {message}"),
+            Self::Refused { from, to: None, message, .. } => write!(f, "{from}: refused: {message}"),
+            Self::Ended { from, to, taken, given, error } => {
                 write!(f, "{from}: ended {to}, {taken} B taken, {given} B given")?;
-                trouble.as_ref().map_or(Ok(()), |trouble| write!(f, ", reset: {trouble}"))
+                error.as_ref().map_or(Ok(()), |error| write!(f, ", reset: {error}"))
             }
             Self::NotAccepted { at, why } => write!(f, "{at}: no connection could be accepted: {why}"),
         }

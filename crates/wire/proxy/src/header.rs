@@ -9,8 +9,8 @@ use crate::reply::SocksReply;
 
 /// The version of both.
 pub const VERSION: u8 = 1;
-/// The longest words of an answer, in bytes.
-pub const MAX_WORDS: usize = 255;
+/// Maximum length of the message of an answer, in bytes.
+pub const MAX_MESSAGE: usize = 255;
 
 /// An error in the beginning of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -31,8 +31,8 @@ pub enum HeaderError {
 pub struct DestinationReply {
     /// The SOCKS reply.
     pub reply: SocksReply,
-    /// The reason for a refusal, for people: at most [`MAX_WORDS`] bytes, no control characters.
-    pub words: String,
+    /// The reason for a refusal, for people: at most [`MAX_MESSAGE`] bytes, no control characters.
+    pub message: String,
 }
 
 fn version(bytes: &[u8]) -> Result<(), HeaderError> {
@@ -59,16 +59,16 @@ pub fn put_destination(destination: &Destination) -> Vec<u8> {
 }
 
 impl DestinationReply {
-    /// Creates an answer with these words, cut to the maximum length.
-    pub fn new(reply: SocksReply, words: &str) -> Self {
+    /// Creates an answer with this message, cut to the maximum length.
+    pub fn new(reply: SocksReply, message: &str) -> Self {
         let mut clean = String::new();
-        for letter in words.chars().filter(|letter| !letter.is_control()) {
-            if clean.len() + letter.len_utf8() > MAX_WORDS {
+        for letter in message.chars().filter(|letter| !letter.is_control()) {
+            if clean.len() + letter.len_utf8() > MAX_MESSAGE {
                 break;
             }
             clean.push(letter);
         }
-        Self { reply, words: clean }
+        Self { reply, message: clean }
     }
 
     /// Reads an answer.
@@ -79,15 +79,15 @@ impl DestinationReply {
         version(bytes)?;
         let (Some(&code), Some(&len)) = (bytes.get(1), bytes.get(2)) else { return Ok(Parsed::Need(3)) };
         let used = 3 + usize::from(len);
-        let Some(words) = bytes.get(3..used) else { return Ok(Parsed::Need(used)) };
-        Ok(Parsed::Done(Self::new(SocksReply::from_code(code), &String::from_utf8_lossy(words)), used))
+        let Some(message) = bytes.get(3..used) else { return Ok(Parsed::Need(used)) };
+        Ok(Parsed::Done(Self::new(SocksReply::from_code(code), &String::from_utf8_lossy(message)), used))
     }
 
     /// Writes it.
     pub fn put(&self) -> Vec<u8> {
         // A replacement character may be longer than the invalid bytes that it replaces.
-        let words = &self.words.as_bytes()[..self.words.len().min(MAX_WORDS)];
-        [&[VERSION, self.reply.code(), words.len() as u8], words].concat()
+        let message = &self.message.as_bytes()[..self.message.len().min(MAX_MESSAGE)];
+        [&[VERSION, self.reply.code(), message.len() as u8], message].concat()
     }
 }
 
@@ -113,8 +113,8 @@ mod tests {
         }
 
         #[test]
-        fn answers_are_read_as_written(code in 0u8..9, words in ".{0,300}") {
-            let answer = DestinationReply::new(SocksReply::from_code(code), &words);
+        fn answers_are_read_as_written(code in 0u8..9, message in ".{0,300}") {
+            let answer = DestinationReply::new(SocksReply::from_code(code), &message);
             let put = answer.put();
             for cut in 0..put.len() {
                 prop_assert!(matches!(DestinationReply::read(&put[..cut]), Ok(Parsed::Need(need)) if need > cut && need <= put.len()));
@@ -126,8 +126,8 @@ mod tests {
         fn any_answer_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300), known in any::<bool>()) {
             let bytes = if known { [&[VERSION], &bytes[..]].concat() } else { bytes };
             if let Ok(Parsed::Done(answer, used)) = DestinationReply::read(&bytes) {
-                prop_assert!(used <= bytes.len() && answer.words.len() <= MAX_WORDS);
-                prop_assert!(!answer.words.chars().any(char::is_control));
+                prop_assert!(used <= bytes.len() && answer.message.len() <= MAX_MESSAGE);
+                prop_assert!(!answer.message.chars().any(char::is_control));
             }
         }
     }

@@ -5,7 +5,7 @@
 //! redirects. [`ProxyServer`] connects to their destinations, if its rules ([`allow`]) allow it. Both run in a runtime of
 //! tokio, also one of a single thread.
 //!
-//! Out of scope: access control of clients (the transport's callers do that), and UDP.
+//! Out of scope: access control of clients (the transport's clients do that), and UDP.
 //!
 //! A stream begins with its destination, and the other direction with the answer ([`header`]); the rest are the
 //! program's bytes.

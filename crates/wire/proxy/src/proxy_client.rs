@@ -31,7 +31,7 @@ const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 const LINK_WAIT: Duration = Duration::from_secs(10);
 /// Time limit for the proxy server's answer: its own attempt, and a round trip of a long path, with some retransmissions.
 const ANSWER_WAIT: Duration = REACH_WAIT.saturating_add(Duration::from_secs(10));
-/// Waits between calls of the proxy server double from the first to the second.
+/// Waits between connection attempts to the proxy server double from the first to the second.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(8);
 /// Pause after a failure to accept, such as at the limit of open files.
@@ -41,97 +41,97 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ConnectFailure {
     /// A temporary failure, such as no answer.
-    ForNow(String),
+    Temporary(String),
     /// A permanent failure.
-    ForGood(String),
+    Permanent(String),
 }
 
 /// State shared by the connections of a proxy client.
-struct NearState {
+struct ClientState {
     link: watch::Receiver<Option<Connection>>,
-    gate: Arc<Semaphore>,
+    flow_permits: Arc<Semaphore>,
     log: EventCallback,
 }
 
 /// The reason why a program's connection is not carried.
 struct RefusedConnection {
     reply: SocksReply,
-    words: String,
+    message: String,
     /// The reply to a SOCKS client; none if empty.
-    says: Vec<u8>,
+    socks_reply: Vec<u8>,
 }
 
 impl RefusedConnection {
-    fn new(reply: SocksReply, words: impl Into<String>) -> Self {
-        Self { reply, words: words.into(), says: socks::answer(reply).into() }
+    fn new(reply: SocksReply, message: impl Into<String>) -> Self {
+        Self { reply, message: message.into(), socks_reply: socks::answer(reply).into() }
     }
 
     /// Creates a refusal before the client has named a destination.
-    fn early(words: impl Into<String>, says: &[u8]) -> Self {
-        Self { reply: SocksReply::Failure, words: words.into(), says: says.into() }
+    fn early(message: impl Into<String>, socks_reply: &[u8]) -> Self {
+        Self { reply: SocksReply::Failure, message: message.into(), socks_reply: socks_reply.into() }
     }
 }
 
 impl From<RelayError> for RefusedConnection {
-    fn from(trouble: RelayError) -> Self {
-        let reply = match &trouble {
+    fn from(error: RelayError) -> Self {
+        let reply = match &error {
             RelayError::Refused(answer) => answer.reply,
             RelayError::NoAnswer => SocksReply::HostUnreachable,
             RelayError::Tcp(_) | RelayError::Stream(_) | RelayError::Ended(_) | RelayError::Header(_) => {
                 SocksReply::Failure
             }
         };
-        Self::new(reply, trouble.to_string())
+        Self::new(reply, error.to_string())
     }
 }
 
-/// Carries connections accepted by these doors, over connections that `call` opens, one at a time. At most [`MAX_FLOWS`] TCP
-/// connections are open; more wait at the doors. Ends when a call is refused for good. Then, and when the future is dropped,
+/// Carries connections accepted by these listeners, over connections that `connect` opens, one at a time. At most [`MAX_FLOWS`] TCP
+/// connections are open; more wait at the listeners. Ends when a connection attempt fails permanently. Then, and when the future is dropped,
 /// all TCP connections are reset.
-pub async fn client<C, F>(doors: Vec<ProxyListener>, call: C, log: EventCallback) -> String
+pub async fn client<C, F>(listeners: Vec<ProxyListener>, connect: C, log: EventCallback) -> String
 where
     C: Fn() -> F,
     F: Future<Output = Result<Connection, ConnectFailure>>,
 {
     let (linked, link) = watch::channel(None);
-    let shared = Arc::new(NearState { link, gate: Arc::new(Semaphore::new(MAX_FLOWS)), log: log.clone() });
+    let shared = Arc::new(ClientState { link, flow_permits: Arc::new(Semaphore::new(MAX_FLOWS)), log: log.clone() });
     let mut accepting = JoinSet::new();
-    for door in doors {
-        accepting.spawn(accept(door, shared.clone()));
+    for listener in listeners {
+        accepting.spawn(accept(listener, shared.clone()));
     }
     let mut pause = FIRST_PAUSE;
     loop {
-        let why = match call().await {
+        let why = match connect().await {
             Ok(connection) => {
                 pause = FIRST_PAUSE;
-                log(Event::Linked);
+                log(Event::Connected);
                 linked.send_replace(Some(connection.clone()));
                 let closed = connection.closed().await;
                 linked.send_replace(None);
                 closed.to_string()
             }
-            Err(ConnectFailure::ForNow(why)) => why,
-            Err(ConnectFailure::ForGood(why)) => return why,
+            Err(ConnectFailure::Temporary(why)) => why,
+            Err(ConnectFailure::Permanent(why)) => return why,
         };
-        log(Event::Unlinked { why, again: pause });
+        log(Event::Disconnected { why, again: pause });
         sleep(pause).await;
         pause = (2 * pause).min(MAX_PAUSE);
     }
 }
 
 /// Accepts the connections of a door, forever.
-async fn accept(door: ProxyListener, shared: Arc<NearState>) {
+async fn accept(listener: ProxyListener, shared: Arc<ClientState>) {
     let mut flows = JoinSet::new();
-    let at = door.address();
+    let at = listener.address();
     loop {
         let next = async {
-            let permit = shared.gate.clone().acquire_owned().await;
-            (permit, door.listener.accept().await)
+            let permit = shared.flow_permits.clone().acquire_owned().await;
+            (permit, listener.listener.accept().await)
         };
         tokio::select! {
             (permit, accepted) = next => match (permit, accepted) {
                 (Ok(permit), Ok((tcp, from))) => {
-                    flows.spawn(flow(door.kind.clone(), at, tcp, from, shared.clone(), permit));
+                    flows.spawn(flow(listener.kind.clone(), at, tcp, from, shared.clone(), permit));
                 }
                 // A connection that was closed before it was accepted needs no pause.
                 (_, Err(error)) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -139,7 +139,7 @@ async fn accept(door: ProxyListener, shared: Arc<NearState>) {
                     (shared.log)(Event::NotAccepted { at, why: error.to_string() });
                     sleep(ACCEPT_PAUSE).await;
                 }
-                // The gate is never closed.
+                // The semaphore is never closed.
                 (Err(_), _) => return,
             },
             Some(_) = flows.join_next() => {}
@@ -150,41 +150,46 @@ async fn accept(door: ProxyListener, shared: Arc<NearState>) {
 /// Carries one TCP connection of a program.
 async fn flow(
     kind: EntranceKind,
-    door: SocketAddr,
+    listener_address: SocketAddr,
     tcp: TcpStream,
     from: SocketAddr,
-    shared: Arc<NearState>,
+    shared: Arc<ClientState>,
     _permit: OwnedSemaphorePermit,
 ) {
     let from: Arc<str> = from.to_string().into();
-    let (mut leg, mut to) = (TcpSide::new(tcp), None);
-    if let Err(RefusedConnection { reply, words, says }) = carry(&kind, door, &shared, &from, &mut leg, &mut to).await {
-        (shared.log)(Event::Refused { from, to, reply, words });
-        if kind == EntranceKind::Socks && !says.is_empty() {
-            leg.farewell(&says).await;
+    let (mut tcp_side, mut to) = (TcpSide::new(tcp), None);
+    if let Err(RefusedConnection { reply, message, socks_reply }) =
+        carry(&kind, listener_address, &shared, &from, &mut tcp_side, &mut to).await
+    {
+        (shared.log)(Event::Refused { from, to, reply, message });
+        if kind == EntranceKind::Socks && !socks_reply.is_empty() {
+            tcp_side.close_with(&socks_reply).await;
         }
     }
 }
 
 async fn carry(
     kind: &EntranceKind,
-    door: SocketAddr,
-    shared: &NearState,
+    listener_address: SocketAddr,
+    shared: &ClientState,
     from: &Arc<str>,
-    leg: &mut TcpSide,
+    tcp_side: &mut TcpSide,
     to: &mut Option<Destination>,
 ) -> Result<(), RefusedConnection> {
     let destination = match kind {
         EntranceKind::Forward(destination) => destination.clone(),
-        EntranceKind::Transparent => original(leg.tcp(), door).map(Destination::from).ok_or_else(|| {
-            RefusedConnection::new(
-                SocksReply::Failure,
-                "it was not redirected here, so there is no other place where it was to go",
-            )
-        })?,
+        EntranceKind::Transparent => {
+            original(tcp_side.tcp(), listener_address).map(Destination::from).ok_or_else(|| {
+                RefusedConnection::new(
+                    SocksReply::Failure,
+                    "it was not redirected here, so it has no original destination",
+                )
+            })?
+        }
         EntranceKind::Socks => {
-            let told = timeout(HANDSHAKE_WAIT, handshake(leg)).await;
-            told.unwrap_or_else(|_| Err(RefusedConnection::early("it did not send its destination in time", &[])))?
+            let requested = timeout(HANDSHAKE_WAIT, handshake(tcp_side)).await;
+            requested
+                .unwrap_or_else(|_| Err(RefusedConnection::early("it did not send its destination in time", &[])))?
         }
     };
     let to = to.insert(destination).clone();
@@ -202,40 +207,38 @@ async fn carry(
         tokio::select! {
             biased;
             answered = answer(&mut receive, ANSWER_WAIT) => answered?,
-            error = leg.failed() => return Err(RefusedConnection::from(RelayError::Tcp(error))),
+            error = tcp_side.failed() => return Err(RefusedConnection::from(RelayError::Tcp(error))),
         }
-        leg.write_all(&socks::answer(SocksReply::Succeeded)).await.map_err(RelayError::Tcp)?;
+        tcp_side.write_all(&socks::answer(SocksReply::Succeeded)).await.map_err(RelayError::Tcp)?;
         wait = None;
     }
     (shared.log)(Event::Opened { from: from.clone(), to: to.clone(), at: None });
-    match copy(leg, send, receive, wait).await {
-        (_, Err(trouble @ (RelayError::Refused(_) | RelayError::NoAnswer | RelayError::Header(_)))) => {
-            Err(trouble.into())
-        }
+    match copy(tcp_side, send, receive, wait).await {
+        (_, Err(error @ (RelayError::Refused(_) | RelayError::NoAnswer | RelayError::Header(_)))) => Err(error.into()),
         (count, outcome) => {
-            let trouble = outcome.err().map(|trouble| trouble.to_string());
-            (shared.log)(Event::Ended { from: from.clone(), to, taken: count.taken, given: count.given, trouble });
+            let error = outcome.err().map(|error| error.to_string());
+            (shared.log)(Event::Ended { from: from.clone(), to, taken: count.taken, given: count.given, error });
             Ok(())
         }
     }
 }
 
 /// Returns the request of a SOCKS client.
-async fn handshake(leg: &TcpSide) -> Result<Destination, RefusedConnection> {
+async fn handshake(tcp_side: &TcpSide) -> Result<Destination, RefusedConnection> {
     let hung_up = |error: io::Error| RefusedConnection::early(format!("it sent no destination: {error}"), &[]);
     let wrong = |error: &SocksError| {
-        let says = error.reply().map_or_else(Vec::new, |reply| socks::answer(reply).to_vec());
-        RefusedConnection::early(error.to_string(), &says)
+        let socks_reply = error.reply().map_or_else(Vec::new, |reply| socks::answer(reply).to_vec());
+        RefusedConnection::early(error.to_string(), &socks_reply)
     };
-    let method = parse::read(leg.tcp(), socks::greeting).await.map_err(hung_up)?.map_err(|error| wrong(&error))?;
+    let method = parse::read(tcp_side.tcp(), socks::greeting).await.map_err(hung_up)?.map_err(|error| wrong(&error))?;
     if method == Method::NoneAcceptable {
         return Err(RefusedConnection::early(
-            "it wants to authenticate itself, and there is nothing of the kind",
+            "it offers no method without authentication, and no other method is supported",
             &socks::method(method),
         ));
     }
-    leg.write_all(&socks::method(method)).await.map_err(hung_up)?;
-    match parse::read(leg.tcp(), socks::request).await.map_err(hung_up)?.map_err(|error| wrong(&error))? {
+    tcp_side.write_all(&socks::method(method)).await.map_err(hung_up)?;
+    match parse::read(tcp_side.tcp(), socks::request).await.map_err(hung_up)?.map_err(|error| wrong(&error))? {
         SocksRequest::Connect(destination) => Ok(destination),
         SocksRequest::Other { command } => Err(RefusedConnection::new(
             SocksReply::CommandNotSupported,
@@ -245,7 +248,7 @@ async fn handshake(leg: &TcpSide) -> Result<Destination, RefusedConnection> {
 }
 
 /// Returns the connection to the proxy server, and waits for it if it is down.
-async fn link(shared: &NearState) -> Option<Connection> {
+async fn link(shared: &ClientState) -> Option<Connection> {
     let mut link = shared.link.clone();
     let linked = timeout(LINK_WAIT, link.wait_for(Option::is_some)).await;
     linked.ok()?.ok()?.clone()

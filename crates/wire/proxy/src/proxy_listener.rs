@@ -60,18 +60,19 @@ impl ProxyListener {
 }
 
 /// Returns the destination of a connection before it was redirected; none if it was not.
-pub(crate) fn original(tcp: &TcpStream, door: SocketAddr) -> Option<SocketAddr> {
+pub(crate) fn original(tcp: &TcpStream, listener_address: SocketAddr) -> Option<SocketAddr> {
     let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
     let local = canonical(tcp.local_addr().ok()?);
     let socket = SockRef::from(tcp);
     // REDIRECT: the kernel's connection table has the destination.
-    let asked = if local.is_ipv4() { socket.original_dst_v4() } else { socket.original_dst_v6() };
-    if let Some(before) = asked.ok().and_then(|address| address.as_socket()).map(canonical)
+    let original_dst = if local.is_ipv4() { socket.original_dst_v4() } else { socket.original_dst_v6() };
+    if let Some(before) = original_dst.ok().and_then(|address| address.as_socket()).map(canonical)
         && before != local
     {
         return Some(before);
     }
-    // TPROXY: the socket has the address that was called.
-    let is_door = local.port() == door.port() && (door.ip().is_unspecified() || local.ip() == door.ip().to_canonical());
-    (!is_door).then_some(local)
+    // TPROXY: the local address of the socket is the original destination.
+    let is_listener = local.port() == listener_address.port()
+        && (listener_address.ip().is_unspecified() || local.ip() == listener_address.ip().to_canonical());
+    (!is_listener).then_some(local)
 }

@@ -37,7 +37,7 @@ static LOOKUPS: Semaphore = Semaphore::const_new(64);
 #[derive(Clone)]
 pub struct ProxyServer {
     allow: Arc<Allow>,
-    gate: Arc<Semaphore>,
+    flow_permits: Arc<Semaphore>,
     log: EventCallback,
 }
 
@@ -45,19 +45,19 @@ impl ProxyServer {
     /// Creates a proxy server with these rules. At most [`MAX_FLOWS`] TCP connections are open at a time, for all clients
     /// together.
     pub fn new(allow: Allow, log: EventCallback) -> Self {
-        Self { allow: Arc::new(allow), gate: Arc::new(Semaphore::new(MAX_FLOWS)), log }
+        Self { allow: Arc::new(allow), flow_permits: Arc::new(Semaphore::new(MAX_FLOWS)), log }
     }
 
-    /// Serves a caller until its connection is over; then its TCP connections are reset. When the future is dropped, they are, too.
-    pub async fn serve(&self, connection: &Connection, who: &str) {
-        let who: Arc<str> = who.into();
+    /// Serves a client until its connection is over; then its TCP connections are reset. When the future is dropped, they are, too.
+    pub async fn serve(&self, connection: &Connection, client: &str) {
+        let client: Arc<str> = client.into();
         let mut flows = JoinSet::new();
         loop {
             tokio::select! {
                 stream = connection.accept_stream() => match stream {
                     Ok(BothStreams { send: Some(send), receive }) => {
-                        let permit = self.gate.clone().try_acquire_owned().ok();
-                        flows.spawn(self.clone().flow(who.clone(), send, receive, permit));
+                        let permit = self.flow_permits.clone().try_acquire_owned().ok();
+                        flows.spawn(self.clone().flow(client.clone(), send, receive, permit));
                     }
                     // One-way streams have no meaning here, and are reset.
                     Ok(BothStreams { send: None, .. }) => {}
@@ -97,21 +97,21 @@ impl ProxyServer {
             biased;
             // The proxy client does not wait for it any more.
             _ = send.delivered() => return,
-            reached = reach(&self.allow, &to) => reached,
+            reached = connect_allowed(&self.allow, &to) => reached,
         };
         let (tcp, at) = match reached {
             Ok(reached) => reached,
             Err(answer) => return self.refuse(from, Some(to), send, receive, answer).await,
         };
         (self.log)(Event::Opened { from: from.clone(), to: to.clone(), at: Some(at) });
-        let mut leg = TcpSide::new(tcp);
+        let mut tcp_side = TcpSide::new(tcp);
         let answered = send.write_all(&DestinationReply::new(SocksReply::Succeeded, "").put()).await;
         let (count, outcome) = match answered {
-            Ok(()) => copy(&mut leg, send, receive, None).await,
+            Ok(()) => copy(&mut tcp_side, send, receive, None).await,
             Err(error) => (Count::default(), Err(error.into())),
         };
-        let trouble = outcome.err().map(|trouble| trouble.to_string());
-        (self.log)(Event::Ended { from, to, taken: count.taken, given: count.given, trouble });
+        let error = outcome.err().map(|error| error.to_string());
+        (self.log)(Event::Ended { from, to, taken: count.taken, given: count.given, error });
     }
 
     async fn refuse(
@@ -123,7 +123,7 @@ impl ProxyServer {
         answer: DestinationReply,
     ) {
         let put = answer.put();
-        (self.log)(Event::Refused { from, to, reply: answer.reply, words: answer.words });
+        (self.log)(Event::Refused { from, to, reply: answer.reply, message: answer.message });
         if send.write_all(&put).await.is_ok() {
             let _ = send.finish();
         }
@@ -132,7 +132,7 @@ impl ProxyServer {
 }
 
 /// Connects, if that is allowed.
-async fn reach(allow: &Allow, to: &Destination) -> Result<(TcpStream, SocketAddr), DestinationReply> {
+async fn connect_allowed(allow: &Allow, to: &Destination) -> Result<(TcpStream, SocketAddr), DestinationReply> {
     if !allow.may_have(to) {
         return Err(DestinationReply::new(SocksReply::NotAllowed, "the proxy server does not allow this destination"));
     }

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_go_there_and_back() {
+    fn codes_round_trip() {
         for (code, reply) in SocksReply::ALL.into_iter().enumerate() {
             assert_eq!((usize::from(reply.code()), SocksReply::from_code(code as u8)), (code, reply));
         }

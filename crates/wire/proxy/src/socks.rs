@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_needed_is_more_than_is_there(bytes in proptest::collection::vec(any::<u8>(), 0..300), speaks in any::<bool>()) {
+        fn needed_lengths_exceed_the_input(bytes in proptest::collection::vec(any::<u8>(), 0..300), speaks in any::<bool>()) {
             let bytes = if speaks { [&[5, 1, 0][..], &bytes].concat() } else { bytes };
             match greeting(&bytes) {
                 Ok(Parsed::Need(need)) => prop_assert!(need > bytes.len() && need <= 257),

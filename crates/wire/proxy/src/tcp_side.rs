@@ -14,11 +14,11 @@ use crate::parse::ByteSource;
 /// Idle time of a connection after which keep-alive probes are sent, and again every quarter of it: a program's machine
 /// may have disappeared without notice. NATs remove a connection after two hours at the earliest (RFC 5382 §5), and
 /// Linux probes by default after that time.
-const ASKED_AFTER: Duration = Duration::from_mins(2);
+const KEEPALIVE_IDLE: Duration = Duration::from_mins(2);
 /// Limits of the wait, in time and bytes, for a program that was refused to close: if the socket were closed with
 /// unread bytes of the program, the program might receive a reset instead of the reason.
-const FAREWELL: Duration = Duration::from_secs(1);
-const FAREWELL_BYTES: usize = 64 << 10;
+const CLOSE_WAIT: Duration = Duration::from_secs(1);
+const MAX_CLOSE_DRAIN: usize = 64 << 10;
 
 pub(crate) struct TcpSide {
     tcp: TcpStream,
@@ -29,7 +29,7 @@ impl TcpSide {
     pub(crate) fn new(tcp: TcpStream) -> Self {
         // A failure of these options only affects speed.
         let _ = tcp.set_nodelay(true);
-        let keepalive = TcpKeepalive::new().with_time(ASKED_AFTER).with_interval(ASKED_AFTER / 4);
+        let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_IDLE).with_interval(KEEPALIVE_IDLE / 4);
         let _ = SockRef::from(&tcp).set_tcp_keepalive(&keepalive);
         Self { tcp, ends_well: false }
     }
@@ -91,11 +91,11 @@ impl TcpSide {
     }
 
     /// Sends a last message, and closes in order.
-    pub(crate) async fn farewell(mut self, word: &[u8]) {
+    pub(crate) async fn close_with(mut self, word: &[u8]) {
         let goodbye = async {
             self.write_all(word).await?;
             self.shut()?;
-            let (mut rest, mut part) = (FAREWELL_BYTES, [0; 1_024]);
+            let (mut rest, mut part) = (MAX_CLOSE_DRAIN, [0; 1_024]);
             while rest > 0 {
                 match self.read(&mut part).await? {
                     0 => return Ok(()),
@@ -105,7 +105,7 @@ impl TcpSide {
             Ok::<(), io::Error>(())
         };
         // A program that does not close has received the reply by now.
-        let _ = timeout(FAREWELL, goodbye).await;
+        let _ = timeout(CLOSE_WAIT, goodbye).await;
         self.end();
     }
 }

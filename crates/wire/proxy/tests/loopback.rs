@@ -51,8 +51,8 @@ struct EventLog(Arc<Mutex<Vec<Event>>>);
 
 impl EventLog {
     fn log(&self) -> EventCallback {
-        let told = self.0.clone();
-        Arc::new(move |event| told.lock().unwrap().push(event))
+        let events = self.0.clone();
+        Arc::new(move |event| events.lock().unwrap().push(event))
     }
 
     fn any(&self, is: impl Fn(&Event) -> bool) -> bool {
@@ -60,11 +60,11 @@ impl EventLog {
     }
 
     /// Waits for an event; `what` describes it.
-    async fn until(&self, what: &str, is: impl Fn(&Event) -> bool) {
+    async fn until(&self, label: &str, is: impl Fn(&Event) -> bool) {
         let begun = tokio::time::Instant::now();
         while !self.any(&is) {
             // Shorter than the time limit of the test, so that this reason is the one reported.
-            assert!(begun.elapsed() < LONG / 2, "not within {:?}: {what}", LONG / 2);
+            assert!(begun.elapsed() < LONG / 2, "not within {:?}: {label}", LONG / 2);
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -79,12 +79,12 @@ struct ServerEnd {
 impl ServerEnd {
     fn new(at: SocketAddr, config: &Config, rules: &[&str], log: EventCallback) -> Self {
         let endpoint = Arc::new(Endpoint::listen(at, config).unwrap());
-        let far = ProxyServer::new(Allow::new(rules.iter().map(|rule| rule.parse().unwrap()).collect()), log);
+        let proxy_server = ProxyServer::new(Allow::new(rules.iter().map(|rule| rule.parse().unwrap()).collect()), log);
         let listening = endpoint.clone();
         let task = tokio::spawn(async move {
             while let Some(incoming) = listening.accept().await {
-                let (far, connection) = (far.clone(), incoming.admit().unwrap());
-                tokio::spawn(async move { far.serve(&connection, "caller").await });
+                let (proxy_server, connection) = (proxy_server.clone(), incoming.admit().unwrap());
+                tokio::spawn(async move { proxy_server.serve(&connection, "client").await });
             }
         });
         Self { endpoint, task }
@@ -95,7 +95,7 @@ impl ServerEnd {
         task.abort();
         let _ = task.await;
         endpoint.close(CloseCode::NONE, "");
-        // The socket is the endpoint's thread's, which ends once its caller knows.
+        // The socket is the endpoint's thread's, which ends once its client knows.
         if let Ok(endpoint) = Arc::try_unwrap(endpoint) {
             tokio::task::spawn_blocking(|| endpoint.end(CloseCode::NONE, "")).await.unwrap();
         }
@@ -105,27 +105,29 @@ impl ServerEnd {
 /// Both ends.
 struct ProxyPair {
     config: Config,
-    far: ServerEnd,
-    doors: Vec<SocketAddr>,
-    near: EventLog,
+    server_end: ServerEnd,
+    listeners: Vec<SocketAddr>,
+    client_events: EventLog,
     task: JoinHandle<String>,
 }
 
 impl ProxyPair {
     fn new(rules: &[&str], kinds: Vec<EntranceKind>) -> Self {
-        let (config, near_told) = (config(), EventLog::default());
-        let far = ServerEnd::new(loopback(), &config, rules, EventLog::default().log());
-        let (address, trust) = (far.endpoint.address(), Trust::Fingerprint(config.identity.fingerprint()));
-        let doors: Vec<ProxyListener> =
+        let (config, client_events) = (config(), EventLog::default());
+        let server_end = ServerEnd::new(loopback(), &config, rules, EventLog::default().log());
+        let (address, trust) = (server_end.endpoint.address(), Trust::Fingerprint(config.identity.fingerprint()));
+        let listeners: Vec<ProxyListener> =
             kinds.into_iter().map(|kind| ProxyListener::open(kind, loopback()).unwrap()).collect();
-        let addresses = doors.iter().map(ProxyListener::address).collect();
-        let caller = Arc::new(Endpoint::call_from(loopback(), &self::config()).unwrap());
-        let call = move || {
-            let caller = caller.clone();
-            async move { connect(&caller, address, trust).await.map_err(|error| ConnectFailure::ForNow(error.to_string())) }
+        let addresses = listeners.iter().map(ProxyListener::address).collect();
+        let endpoint = Arc::new(Endpoint::client(loopback(), &self::config()).unwrap());
+        let dial = move || {
+            let endpoint = endpoint.clone();
+            async move {
+                connect(&endpoint, address, trust).await.map_err(|error| ConnectFailure::Temporary(error.to_string()))
+            }
         };
-        let task = tokio::spawn(client(doors, call, near_told.log()));
-        Self { config, far, doors: addresses, near: near_told, task }
+        let task = tokio::spawn(client(listeners, dial, client_events.log()));
+        Self { config, server_end, listeners: addresses, client_events, task }
     }
 
     /// With SOCKS, and everything of this machine's loopback allowed.
@@ -135,13 +137,13 @@ impl ProxyPair {
 
     /// Sends a request by SOCKS. Returns the connection, and the reply's code.
     async fn ask(&self, request: &[u8]) -> (TcpStream, u8) {
-        let mut tcp = TcpStream::connect(self.doors[0]).await.unwrap();
+        let mut tcp = TcpStream::connect(self.listeners[0]).await.unwrap();
         // Both messages at once, as fast clients may send them.
         tcp.write_all(&[&[5, 1, 0], request].concat()).await.unwrap();
-        let mut heard = [0; 12];
-        tcp.read_exact(&mut heard).await.unwrap();
-        assert_eq!((heard[0], heard[1], heard[2]), (5, 0, 5));
-        (tcp, heard[3])
+        let mut received = [0; 12];
+        tcp.read_exact(&mut received).await.unwrap();
+        assert_eq!((received[0], received[1], received[2]), (5, 0, 5));
+        (tcp, received[3])
     }
 
     async fn open(&self, to: SocketAddr) -> TcpStream {
@@ -158,8 +160,8 @@ impl ProxyPair {
     }
 }
 
-async fn connect(caller: &Endpoint, address: SocketAddr, trust: Trust) -> Result<Connection, transport::Error> {
-    let connection = caller.connect(address, trust, None).await?;
+async fn connect(endpoint: &Endpoint, address: SocketAddr, trust: Trust) -> Result<Connection, transport::Error> {
+    let connection = endpoint.connect(address, trust, None).await?;
     connection.admitted().await?;
     Ok(connection)
 }
@@ -231,8 +233,8 @@ fn bytes_cross_and_the_client_ends_first() {
         let back = there_and_back(world.open(server).await, sent.clone()).await;
         assert!(back == sent);
         let is_sound =
-            |event: &Event| matches!(event, Event::Ended { taken: 5_000_000, given: 5_000_000, trouble: None, .. });
-        world.near.until("all bytes crossed, and no trouble", is_sound).await;
+            |event: &Event| matches!(event, Event::Ended { taken: 5_000_000, given: 5_000_000, error: None, .. });
+        world.client_events.until("all bytes crossed, and no trouble", is_sound).await;
     });
 }
 
@@ -243,15 +245,15 @@ fn the_server_may_end_first() {
         let (mut client, mut server) = world.pair().await;
         server.write_all(b"all that I have").await.unwrap();
         server.shutdown().await.unwrap();
-        let mut heard = Vec::new();
-        client.read_to_end(&mut heard).await.unwrap();
-        assert_eq!(heard, b"all that I have");
+        let mut received = Vec::new();
+        client.read_to_end(&mut received).await.unwrap();
+        assert_eq!(received, b"all that I have");
         // The other direction is open.
         client.write_all(&bytes(1_000_000)).await.unwrap();
         client.shutdown().await.unwrap();
-        let mut heard = Vec::new();
-        server.read_to_end(&mut heard).await.unwrap();
-        assert!(heard == bytes(1_000_000));
+        let mut received = Vec::new();
+        server.read_to_end(&mut received).await.unwrap();
+        assert!(received == bytes(1_000_000));
     });
 }
 
@@ -293,7 +295,7 @@ fn resets_cross_both_ways() {
         fill(&mut client).await;
         reset(client);
         was_reset(&server).await;
-        assert!(world.near.any(|event| matches!(event, Event::Ended { trouble: Some(_), .. })));
+        assert!(world.client_events.any(|event| matches!(event, Event::Ended { error: Some(_), .. })));
     });
 }
 
@@ -314,22 +316,22 @@ fn a_program_that_reads_nothing_stops_the_other() {
         let sent = fill(&mut client).await;
         // The stream's windows at both ends, two buffers of ours, and the buffers of four kernel sockets: 6 MB each at most
         // by Linux's defaults.
-        let most = 2 * WINDOW as usize + ((4 * 6) << 20);
-        assert!((WINDOW as usize..most).contains(&sent), "{sent}");
+        let max_sent = 2 * WINDOW as usize + ((4 * 6) << 20);
+        assert!((WINDOW as usize..max_sent).contains(&sent), "{sent}");
         // Other connections are not affected.
         let echoed = there_and_back(world.open(echo().await).await, bytes(100_000)).await;
         assert!(echoed == bytes(100_000));
         // All data arrives once it is read.
         client.shutdown().await.unwrap();
-        let mut heard = Vec::new();
-        server.read_to_end(&mut heard).await.unwrap();
-        assert_eq!(heard.len(), sent);
-        assert!(heard.chunks(256 << 10).all(|piece| bytes(256 << 10).starts_with(piece)));
+        let mut received = Vec::new();
+        server.read_to_end(&mut received).await.unwrap();
+        assert_eq!(received.len(), sent);
+        assert!(received.chunks(256 << 10).all(|piece| bytes(256 << 10).starts_with(piece)));
     });
 }
 
 #[test]
-fn what_is_not_reached_has_socks_own_reply() {
+fn unreachable_destinations_get_the_socks_reply() {
     run(async {
         let world = ProxyPair::new(&["127.0.0.1:*", "*:80"], vec![EntranceKind::Socks]);
         let closed = TcpListener::bind(loopback()).await.unwrap().local_addr().unwrap();
@@ -355,33 +357,36 @@ fn what_is_not_reached_has_socks_own_reply() {
 }
 
 #[test]
-fn who_does_not_speak_socks_is_hung_up_on() {
+fn non_socks_clients_are_disconnected() {
     run(async {
         let world = ProxyPair::socks();
-        let mut tcp = TcpStream::connect(world.doors[0]).await.unwrap();
+        let mut tcp = TcpStream::connect(world.listeners[0]).await.unwrap();
         tcp.write_all(&[5, 1, 2]).await.unwrap();
-        let mut heard = Vec::new();
-        tcp.read_to_end(&mut heard).await.unwrap();
-        assert_eq!(heard, [5, 255]);
-        let mut tcp = TcpStream::connect(world.doors[0]).await.unwrap();
+        let mut received = Vec::new();
+        tcp.read_to_end(&mut received).await.unwrap();
+        assert_eq!(received, [5, 255]);
+        let mut tcp = TcpStream::connect(world.listeners[0]).await.unwrap();
         tcp.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
         assert_eq!(tcp.read(&mut [0]).await.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
     });
 }
 
 #[test]
-fn a_door_to_one_place() {
+fn a_forward_listener_has_one_destination() {
     run(async {
         let (server, closed) = (echo().await, TcpListener::bind(loopback()).await.unwrap().local_addr().unwrap());
         let kinds = [server, closed, "127.0.0.2:1".parse().unwrap()].map(|to| EntranceKind::Forward(to.into()));
         let world = ProxyPair::new(&["127.0.0.1:*"], [kinds.to_vec(), vec![EntranceKind::Transparent]].concat());
-        let tcp = TcpStream::connect(world.doors[0]).await.unwrap();
+        let tcp = TcpStream::connect(world.listeners[0]).await.unwrap();
         assert!(there_and_back(tcp, bytes(300_000)).await == bytes(300_000));
         // The connection ends without a reason.
-        for (door, why) in [(1, "Connection refused"), (2, "does not allow"), (3, "it was not redirected here")] {
-            let mut tcp = TcpStream::connect(world.doors[door]).await.unwrap();
+        for (listener, why) in [(1, "Connection refused"), (2, "does not allow"), (3, "it was not redirected here")] {
+            let mut tcp = TcpStream::connect(world.listeners[listener]).await.unwrap();
             assert_eq!(tcp.read(&mut [0]).await.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
-            world.near.until(why, |event| matches!(event, Event::Refused { words, .. } if words.contains(why))).await;
+            world
+                .client_events
+                .until(why, |event| matches!(event, Event::Refused { message, .. } if message.contains(why)))
+                .await;
         }
     });
 }
@@ -404,16 +409,19 @@ fn two_hundred_at_once() {
 }
 
 #[test]
-fn a_far_end_that_comes_back_is_called_again() {
+fn the_client_reconnects_to_a_restarted_server() {
     run(async {
         let server = echo().await;
         let mut world = ProxyPair::socks();
         let client = world.open(server).await;
-        let at = world.far.endpoint.address();
-        world.far.end().await;
+        let at = world.server_end.endpoint.address();
+        world.server_end.end().await;
         was_reset(&client).await;
-        world.near.until("the proxy server is missed", |event| matches!(event, Event::Unlinked { .. })).await;
-        world.far = ServerEnd::new(at, &world.config, &["127.0.0.1:*"], EventLog::default().log());
+        world
+            .client_events
+            .until("the proxy server is missed", |event| matches!(event, Event::Disconnected { .. }))
+            .await;
+        world.server_end = ServerEnd::new(at, &world.config, &["127.0.0.1:*"], EventLog::default().log());
         // It waits for the connection to the proxy server.
         let tcp = world.open(server).await;
         assert!(there_and_back(tcp, bytes(1_000)).await == bytes(1_000));
@@ -422,41 +430,41 @@ fn a_far_end_that_comes_back_is_called_again() {
 }
 
 #[test]
-fn without_a_far_end_the_network_is_unreachable() {
+fn without_a_server_the_network_is_unreachable() {
     run(async {
         tokio::time::pause();
-        let door = ProxyListener::open(EntranceKind::Socks, loopback()).unwrap();
-        let address = door.address();
+        let listener = ProxyListener::open(EntranceKind::Socks, loopback()).unwrap();
+        let address = listener.address();
         let never = || -> Pin<Box<dyn Future<Output = Result<Connection, ConnectFailure>> + Send>> {
             Box::pin(std::future::pending())
         };
-        tokio::spawn(client(vec![door], never, EventLog::default().log()));
+        tokio::spawn(client(vec![listener], never, EventLog::default().log()));
         let mut tcp = TcpStream::connect(address).await.unwrap();
         tcp.write_all(&[&[5, 1, 0][..], &to_name("a.example", 1)].concat()).await.unwrap();
-        let mut heard = Vec::new();
-        tcp.read_to_end(&mut heard).await.unwrap();
-        assert_eq!(heard[..4], [5, 0, 5, 3]);
+        let mut received = Vec::new();
+        tcp.read_to_end(&mut received).await.unwrap();
+        assert_eq!(received[..4], [5, 0, 5, 3]);
     });
 }
 
 #[test]
-fn a_call_that_is_refused_for_good_ends_it() {
+fn a_permanent_failure_ends_the_client() {
     run(async {
-        let told = EventLog::default();
-        let calls = std::cell::Cell::new(0);
-        let call = || {
-            calls.set(calls.get() + 1);
-            let no = if calls.get() < 3 {
-                ConnectFailure::ForNow("not yet".into())
+        let events = EventLog::default();
+        let attempts = std::cell::Cell::new(0);
+        let dial = || {
+            attempts.set(attempts.get() + 1);
+            let no = if attempts.get() < 3 {
+                ConnectFailure::Temporary("not yet".into())
             } else {
-                ConnectFailure::ForGood("no".into())
+                ConnectFailure::Permanent("no".into())
             };
             async move { Err(no) }
         };
-        assert_eq!(client(Vec::new(), call, told.log()).await, "no");
+        assert_eq!(client(Vec::new(), dial, events.log()).await, "no");
         let again = |ms| {
-            let told = &told;
-            told.any(move |event| matches!(event, Event::Unlinked { again, .. } if again.as_millis() == ms))
+            let events = &events;
+            events.any(move |event| matches!(event, Event::Disconnected { again, .. } if again.as_millis() == ms))
         };
         assert!(again(250) && again(500) && !again(1_000));
     });

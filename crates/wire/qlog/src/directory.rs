@@ -9,16 +9,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use proto::observe::{ConnectionStart, Observer, ObserverMaker};
 
-use crate::bell::{Bell, Urgency};
 use crate::frames::Hex;
 use crate::log::{ConnectionLog, LogHandle};
 use crate::record::end;
+use crate::wakeup::{Urgency, WriterWakeup};
 
 /// Directory of connection logs: one new file for each connection; existing files are kept. When it is dropped, all
 /// events so far are written, and none after.
 pub struct Directory {
     path: PathBuf,
-    bell: Arc<Bell>,
+    wakeup: Arc<WriterWakeup>,
     logs: Arc<Mutex<Vec<Arc<ConnectionLog>>>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -34,20 +34,20 @@ impl Directory {
         let probe = path.join(format!(".narrows-{}-{}", std::process::id(), now().as_nanos()));
         OpenOptions::new().write(true).create_new(true).open(&probe)?;
         fs::remove_file(&probe)?;
-        let (bell, logs) = (Arc::new(Bell::default()), Arc::new(Mutex::new(Vec::new())));
+        let (wakeup, logs) = (Arc::new(WriterWakeup::default()), Arc::new(Mutex::new(Vec::new())));
         let mut writer =
             LogWriter { path: path.to_path_buf(), logs: logs.clone(), files: Vec::new(), report: Box::new(report) };
-        let rung = bell.clone();
+        let writer_wakeup = wakeup.clone();
         let thread = thread::Builder::new().name("narrows qlog".into()).spawn(move || {
             loop {
-                let is_over = rung.wait();
+                let is_over = writer_wakeup.wait();
                 writer.write();
                 if is_over {
                     return;
                 }
             }
         })?;
-        Ok(Self { path: path.to_path_buf(), bell, logs, thread: Some(thread) })
+        Ok(Self { path: path.to_path_buf(), wakeup, logs, thread: Some(thread) })
     }
 
     /// Returns its path.
@@ -57,19 +57,19 @@ impl Directory {
 
     /// Makes the observers of connections, for [`proto::settings::Settings::observe`].
     pub fn observer(&self) -> ObserverMaker {
-        let (bell, logs) = (self.bell.clone(), self.logs.clone());
-        Arc::new(move |birth: &ConnectionStart| {
-            let log = Arc::new(ConnectionLog::new(*birth, now().as_millis() as u64));
+        let (wakeup, logs) = (self.wakeup.clone(), self.logs.clone());
+        Arc::new(move |start: &ConnectionStart| {
+            let log = Arc::new(ConnectionLog::new(*start, now().as_millis() as u64));
             logs.lock().unwrap_or_else(PoisonError::into_inner).push(log.clone());
-            bell.ring(Urgency::Soon);
-            Some(Arc::new(LogHandle { log, bell: bell.clone() }) as Arc<dyn Observer>)
+            wakeup.notify(Urgency::Soon);
+            Some(Arc::new(LogHandle { log, wakeup: wakeup.clone() }) as Arc<dyn Observer>)
         })
     }
 }
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        self.bell.end();
+        self.wakeup.end();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -86,7 +86,7 @@ fn now() -> Duration {
 fn name_of(log: &ConnectionLog) -> String {
     let began = UNIX_EPOCH + Duration::from_millis(log.began_ms);
     let time = humantime::format_rfc3339_millis(began).to_string().replace(['-', ':'], "");
-    format!("{time}-{}-{}.sqlog", Hex(log.birth.first_id.as_bytes()), end(log.birth.side))
+    format!("{time}-{}-{}.sqlog", Hex(log.start.first_id.as_bytes()), end(log.start.side))
 }
 
 /// Writes logs.

@@ -20,8 +20,6 @@
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "connections")]
-mod bell;
-#[cfg(feature = "connections")]
 mod directory;
 #[cfg(feature = "connections")]
 mod frames;
@@ -30,6 +28,8 @@ mod log;
 #[cfg(feature = "connections")]
 mod record;
 pub mod sequence;
+#[cfg(feature = "connections")]
+mod wakeup;
 
 #[cfg(feature = "connections")]
 pub use self::directory::Directory;

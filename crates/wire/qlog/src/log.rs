@@ -11,13 +11,13 @@ use proto::side::Side;
 use serde::Serialize;
 use units::Time;
 
-use crate::bell::{Bell, Urgency};
 use crate::frames::{FrameList, SetBits};
 use crate::record::{
     BlockData, ClosedData, GapData, KeyData, LostData, PacketData, PacketHeader, ParametersData, PathData, RawInfo,
     SizeData, Started, StateData, header, keys_of, metrics, state_of,
 };
 use crate::sequence::{EventRecord, LawData, MetricsData, ms, put};
+use crate::wakeup::{Urgency, WriterWakeup};
 
 /// Maximum number of bytes that wait to be written: further events are only counted.
 const MAX_WAITING: usize = 16 << 20;
@@ -55,35 +55,35 @@ pub(crate) struct UnwrittenData {
 
 /// The log of one connection.
 pub(crate) struct ConnectionLog {
-    pub(crate) birth: ConnectionStart,
+    pub(crate) start: ConnectionStart,
     /// The wall clock when it began, in ms since 1970.
     pub(crate) began_ms: u64,
     waiting: Mutex<UnwrittenData>,
 }
 
 impl ConnectionLog {
-    pub(crate) fn new(birth: ConnectionStart, began_ms: u64) -> Self {
+    pub(crate) fn new(start: ConnectionStart, began_ms: u64) -> Self {
         let mut bytes = Vec::new();
-        put(&mut bytes, &header(&birth, began_ms as f64));
+        put(&mut bytes, &header(&start, began_ms as f64));
         let mut waiting = UnwrittenData {
-            began: birth.now,
+            began: start.now,
             bytes,
             missed: 0,
-            last: birth.now,
+            last: start.now,
             paths: BTreeMap::new(),
-            is_wanted: birth.side == Side::Client,
+            is_wanted: start.side == Side::Client,
             is_given_up: false,
             is_over: false,
         };
-        let remote = birth.via.remote;
+        let remote = start.four_tuple.remote;
         let started = Started {
             ip_version: if remote.is_ipv4() { "v4" } else { "v6" },
             dst_ip: remote.ip().to_string(),
             dst_port: remote.port(),
-            protocol: birth.service.to_string(),
+            protocol: start.service.to_string(),
         };
-        waiting.put(birth.now, "connectivity:connection_started", None, started);
-        Self { birth, began_ms, waiting: Mutex::new(waiting) }
+        waiting.put(start.now, "connectivity:connection_started", None, started);
+        Self { start, began_ms, waiting: Mutex::new(waiting) }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, UnwrittenData> {
@@ -115,8 +115,8 @@ impl UnwrittenData {
             return;
         }
         self.last = now;
-        let most = if self.is_wanted { MAX_WAITING } else { MAX_EARLY };
-        if self.bytes.len() >= most {
+        let max_len = if self.is_wanted { MAX_WAITING } else { MAX_EARLY };
+        if self.bytes.len() >= max_len {
             self.missed += 1;
             return;
         }
@@ -141,13 +141,13 @@ impl UnwrittenData {
         self.put(now, name, Some(path), data);
     }
 
-    fn metrics(&mut self, now: Time, path: u32, told: &Metrics, law: &Law) {
+    fn metrics(&mut self, now: Time, path: u32, observed: &Metrics, law: &Law) {
         let known = self.paths.entry(path).or_default();
         let ssthresh = law.ssthresh();
-        let new = metrics(told, ssthresh);
+        let new = metrics(observed, ssthresh);
         let changed = new.since(&known.metrics);
         known.metrics = new;
-        let state = ssthresh.map(|end| if told.window < end { "slow_start" } else { "congestion_avoidance" });
+        let state = ssthresh.map(|end| if observed.window < end { "slow_start" } else { "congestion_avoidance" });
         let before = known.state;
         known.state = state.or(before);
         let new_state = state.filter(|_| state != before).map(|new| StateData { old: before, new });
@@ -163,8 +163,8 @@ impl UnwrittenData {
         ] {
             values.push((name, count.cast_signed()));
         }
-        let is_news = known.law != values;
-        if is_news {
+        let law_changed = known.law != values;
+        if law_changed {
             known.law.clone_from(&values);
         }
         if changed != MetricsData::default() {
@@ -173,7 +173,7 @@ impl UnwrittenData {
         if let Some(state) = new_state {
             self.put(now, "recovery:congestion_state_updated", Some(path), state);
         }
-        if is_news {
+        if law_changed {
             let data = LawData { law: LawKind::of(law).info().name, values };
             self.put(now, "narrows:law_updated", Some(path), data);
         }
@@ -242,8 +242,12 @@ impl UnwrittenData {
             Event::PacketSize { path, old, new, is_done } => {
                 self.put(now, "connectivity:mtu_updated", Some(path), SizeData { old, new, done: is_done });
             }
-            Event::Path { path, via, change } => {
-                let data = PathData { state: state_of(change), remote: via.remote.to_string(), socket: via.socket };
+            Event::Path { path, four_tuple, change } => {
+                let data = PathData {
+                    state: state_of(change),
+                    remote: four_tuple.remote.to_string(),
+                    socket: four_tuple.socket,
+                };
                 self.put(now, "narrows:path_updated", Some(path), data);
             }
             Event::Keys { space, updates, cause } => {
@@ -266,7 +270,7 @@ impl UnwrittenData {
 /// A connection's handle of its log.
 pub(crate) struct LogHandle {
     pub(crate) log: Arc<ConnectionLog>,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) wakeup: Arc<WriterWakeup>,
 }
 
 impl Observer for LogHandle {
@@ -278,7 +282,7 @@ impl Observer for LogHandle {
         drop(waiting);
         let is_many = before < MANY && after >= MANY;
         if is_many || (before == 0 && after > 0) {
-            self.bell.ring(if is_many { Urgency::AtOnce } else { Urgency::Soon });
+            self.wakeup.notify(if is_many { Urgency::AtOnce } else { Urgency::Soon });
         }
     }
 }
@@ -289,6 +293,6 @@ impl Drop for LogHandle {
         waiting.put_gap();
         waiting.is_over = true;
         drop(waiting);
-        self.bell.ring(Urgency::Soon);
+        self.wakeup.notify(Urgency::Soon);
     }
 }

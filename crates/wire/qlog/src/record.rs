@@ -19,9 +19,9 @@ pub(crate) fn end(side: Side) -> &'static str {
 }
 
 /// Returns the header of the log of a connection that began at this time, in ms since 1970.
-pub(crate) fn header(birth: &ConnectionStart, reference_time: f64) -> FileHeader {
-    let first_id = Hex(birth.first_id.as_bytes()).to_string();
-    FileHeader::new(format!("{}, {}", birth.service, end(birth.side)), end(birth.side), Some(first_id), reference_time)
+pub(crate) fn header(start: &ConnectionStart, reference_time: f64) -> FileHeader {
+    let first_id = Hex(start.first_id.as_bytes()).to_string();
+    FileHeader::new(format!("{}, {}", start.service, end(start.side)), end(start.side), Some(first_id), reference_time)
 }
 
 #[derive(Serialize)]
@@ -73,7 +73,7 @@ pub(crate) struct LostData {
 /// Returns all present metrics of a path.
 pub(crate) fn metrics(metrics: &Metrics, ssthresh: Option<Bytes>) -> MetricsData {
     MetricsData {
-        min_rtt: metrics.least_rtt.map(ms),
+        min_rtt: metrics.min_rtt.map(ms),
         smoothed_rtt: Some(ms(metrics.smoothed_rtt)),
         latest_rtt: metrics.latest_rtt.map(ms),
         pto_count: Some(metrics.pto_count),
@@ -194,10 +194,10 @@ pub(crate) struct ClosedData {
 impl ClosedData {
     pub(crate) fn new(closed: &Closed) -> Self {
         let (owner, code, trigger) = match closed {
-            Closed::Here { code, .. } => (Some("local"), Some(*code), trigger_of(*code)),
-            Closed::There { code, .. } => (Some("remote"), Some(*code), trigger_of(*code)),
+            Closed::Locally { code, .. } => (Some("local"), Some(*code), trigger_of(*code)),
+            Closed::ByPeer { code, .. } => (Some("remote"), Some(*code), trigger_of(*code)),
             Closed::Reset => (Some("remote"), None, "stateless_reset"),
-            Closed::Silence => (None, None, "idle_timeout"),
+            Closed::TimedOut => (None, None, "idle_timeout"),
             Closed::Version => (None, None, "version_mismatch"),
             Closed::Service { .. } => (None, Some(CloseCode::NO_SUCH_SERVICE), "error"),
             _ => (None, None, "unspecified"),

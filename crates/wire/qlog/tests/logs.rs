@@ -53,7 +53,7 @@ fn records(text: &str) -> Vec<Value> {
 fn lossy() -> Scene {
     let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
     scene.weather.loss = 20;
-    scene.jobs = [NetworkEnd::Caller, NetworkEnd::Listener]
+    scene.jobs = [NetworkEnd::Client, NetworkEnd::Listener]
         .map(|from| StreamJob { from, bytes: 2_000_000, message: true, echo: false })
         .into();
     scene.paths = 3;
@@ -67,7 +67,7 @@ fn run(scene: Scene, observe: ObserverMaker) -> [flow::ChannelStats; 2] {
     let mut world = World::watched(scene, Some(observe));
     let report = world.run(Time::from_ms(600_000));
     assert!(report.done.is_set(), "{report:?}");
-    [NetworkEnd::Caller, NetworkEnd::Listener].map(|end| world.stats(end).unwrap())
+    [NetworkEnd::Client, NetworkEnd::Listener].map(|end| world.stats(end).unwrap())
 }
 
 fn quiet(text: &str) {
@@ -75,7 +75,7 @@ fn quiet(text: &str) {
 }
 
 #[test]
-fn a_lossy_transfer_is_logged_whole() {
+fn a_lossy_transfer_is_logged_completely() {
     let scratch = LogsDir::new("lossy");
     let directory = Directory::open(&scratch.0, quiet).unwrap();
     let stats = run(lossy(), directory.observer());
@@ -187,17 +187,17 @@ fn contents_are_not_logged() {
 
 /// A full disk ends the log with a line, and does not end the connection.
 #[test]
-fn what_cannot_be_written_is_said_once() {
+fn write_failures_are_reported_once() {
     let scratch = LogsDir::new("gone");
-    let said = Arc::new(Mutex::new(Vec::new()));
-    let lines = said.clone();
+    let warnings = Arc::new(Mutex::new(Vec::new()));
+    let lines = warnings.clone();
     let directory = Directory::open(&scratch.0, move |text| lines.lock().unwrap().push(text.to_owned())).unwrap();
     fs::remove_dir(&scratch.0).unwrap();
     run(lossy(), directory.observer());
     drop(directory);
-    let said = said.lock().unwrap();
-    assert_eq!(said.len(), 2, "{said:?}");
-    for line in said.iter() {
+    let warnings = warnings.lock().unwrap();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    for line in warnings.iter() {
         assert!(line.starts_with("the log `") && line.contains("ends here, and its connection goes on"), "{line}");
     }
 }

@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use transfer::{DEEPEST, DataMessage, Entry, EntryKind, Listing, MAX_PATH, Name, ReceiverMessage, check_target, parse};
+use transfer::{
+    DataMessage, Entry, EntryKind, Listing, MAX_DEPTH, MAX_PATH, Name, ReceiverMessage, check_target, parse,
+};
 
 /// No name leads out of the folder, and neither does a link. A parsed message has only such names.
 pub(crate) fn names(bytes: &[u8]) {
@@ -32,7 +34,7 @@ fn inside(name: &Name) {
     let path = name.below(folder);
     let rest = path.strip_prefix(folder).expect("a name is below the folder");
     assert!(rest.components().all(|part| matches!(part, Component::Normal(_))));
-    assert!((1..=DEEPEST).contains(&rest.components().count()) && name.bytes().len() <= MAX_PATH);
+    assert!((1..=MAX_DEPTH).contains(&rest.components().count()) && name.bytes().len() <= MAX_PATH);
     assert_eq!(rest.as_os_str().as_bytes(), name.bytes());
     let first = rest.components().next().map(|part| part.as_os_str().to_ascii_lowercase());
     assert!(first.is_some_and(|first| first != ".narrows-partial" && first != ".narrows.lock"));

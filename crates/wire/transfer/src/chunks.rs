@@ -28,7 +28,7 @@ pub struct ChunkSet(Vec<ChunkRun>);
 pub const MAX_RUNS: usize = 512;
 
 impl ChunkSet {
-    /// Creates the set of these runs, as a peer may send it: see `flaw`.
+    /// Creates the set of these runs, as a peer may send it: see `validate`.
     pub fn of_runs(runs: Vec<ChunkRun>) -> Self {
         Self(runs)
     }
@@ -45,7 +45,7 @@ impl ChunkSet {
     }
 
     /// Reason for which this is no set of a file of this size, as the rest of a sentence about the peer.
-    pub(crate) fn flaw(&self) -> Result<(), String> {
+    pub(crate) fn validate(&self) -> Result<(), String> {
         if self.0.len() > MAX_RUNS {
             return Err(format!("has {} runs of chunks of a file; it may have {MAX_RUNS}", self.0.len()));
         }
@@ -110,12 +110,12 @@ mod tests {
     #[test]
     fn only_ascending_runs_are_a_set() {
         for good in [&[][..], &[(0, 1)], &[(0, 1), (2, 3)], &[(7, u64::MAX - 7)]] {
-            assert_eq!(runs(good).flaw(), Ok(()), "{good:?}");
+            assert_eq!(runs(good).validate(), Ok(()), "{good:?}");
         }
         for bad in [&[(0, 0)][..], &[(0, 1), (1, 1)], &[(2, 1), (0, 1)], &[(0, 3), (2, 1)], &[(7, u64::MAX - 6)]] {
-            assert!(runs(bad).flaw().is_err(), "{bad:?}");
+            assert!(runs(bad).validate().is_err(), "{bad:?}");
         }
-        assert!(runs(&(0..=MAX_RUNS as u64).map(|at| (2 * at, 1)).collect::<Vec<_>>()).flaw().is_err());
+        assert!(runs(&(0..=MAX_RUNS as u64).map(|at| (2 * at, 1)).collect::<Vec<_>>()).validate().is_err());
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
         assert!((0..MAX_RUNS as u64).all(|at| set.push(2 * at)));
         let last = 2 * MAX_RUNS as u64 - 2;
         assert!(!set.push(last + 2) && set.push(last + 1));
-        assert_eq!((set.flaw(), set.count(), set.end()), (Ok(()), MAX_RUNS as u64 + 1, last + 2));
+        assert_eq!((set.validate(), set.count(), set.end()), (Ok(()), MAX_RUNS as u64 + 1, last + 2));
     }
 
     proptest! {
@@ -134,7 +134,7 @@ mod tests {
             let chunks: BTreeSet<u64> = chunks.into_iter().map(u64::from).filter(|&chunk| chunk < total).collect();
             let mut set = ChunkSet::default();
             prop_assert!(chunks.iter().all(|&chunk| set.push(chunk)));
-            prop_assert_eq!(set.flaw(), Ok(()));
+            prop_assert_eq!(set.validate(), Ok(()));
             prop_assert_eq!(set.iter().collect::<BTreeSet<_>>(), chunks.clone());
             prop_assert_eq!(set.count(), chunks.len() as u64);
             prop_assert_eq!(set.end(), chunks.last().map_or(0, |last| last + 1));

@@ -62,7 +62,7 @@ pub(crate) enum NodeType {
 /// An existing directory entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ExistingEntry {
-    pub(crate) what: NodeType,
+    pub(crate) node_type: NodeType,
     pub(crate) size: u64,
     /// Permissions with the setuid, setgid and sticky bits.
     mode: u32,
@@ -72,14 +72,14 @@ pub(crate) struct ExistingEntry {
 
 impl ExistingEntry {
     fn new(stat: &FileStat) -> Self {
-        let what = match stat.st_mode & S_IFMT {
+        let node_type = match stat.st_mode & S_IFMT {
             S_IFDIR => NodeType::Directory,
             S_IFREG => NodeType::File,
             S_IFLNK => NodeType::Link,
             _ => NodeType::Other,
         };
         Self {
-            what,
+            node_type,
             size: stat.st_size.cast_unsigned(),
             mode: stat.st_mode & ALL_MODE_BITS,
             mtime: Mtime::of_file(stat.st_mtime, stat.st_mtime_nsec),
@@ -104,7 +104,7 @@ impl ExistingEntry {
 
     /// Returns its type, with its article.
     pub(crate) fn words(&self) -> &'static str {
-        match self.what {
+        match self.node_type {
             NodeType::Directory => "a directory",
             NodeType::File => "a file",
             NodeType::Link => "a link",
@@ -113,8 +113,8 @@ impl ExistingEntry {
     }
 }
 
-fn time(stamp: Mtime) -> TimeSpec {
-    TimeSpec::new(stamp.s, stamp.ns.into())
+fn time(mtime: Mtime) -> TimeSpec {
+    TimeSpec::new(mtime.s, mtime.ns.into())
 }
 
 /// The access time stays as it is.
@@ -268,7 +268,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns the existing entry of this name, if any.
-    pub(crate) fn look(&mut self, name: &Name) -> io::Result<Option<ExistingEntry>> {
+    pub(crate) fn lookup(&mut self, name: &Name) -> io::Result<Option<ExistingEntry>> {
         let (directory, last) = self.at(name)?;
         match fstatat(directory, last, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(ExistingEntry::new(&stat))),
@@ -286,21 +286,21 @@ impl<'a> View<'a> {
             Err(Errno::EEXIST) => {}
             Err(error) => return Err(error.into()),
         }
-        let there = ExistingEntry::new(&fstatat(directory, last, AtFlags::AT_SYMLINK_NOFOLLOW)?);
-        if there.what != NodeType::Directory {
-            return Err(in_the_way(&there));
+        let existing = ExistingEntry::new(&fstatat(directory, last, AtFlags::AT_SYMLINK_NOFOLLOW)?);
+        if existing.node_type != NodeType::Directory {
+            return Err(cannot_replace(&existing));
         }
-        Ok(Some(there))
+        Ok(Some(existing))
     }
 
     /// Grants the owner of an existing directory write permission, until its mode is set. Another user's directory may be
     /// writable nevertheless, so a failure shows on a later write.
-    pub(crate) fn open_to_owner(&mut self, name: &Name, there: &ExistingEntry) -> io::Result<()> {
+    pub(crate) fn open_to_owner(&mut self, name: &Name, existing: &ExistingEntry) -> io::Result<()> {
         let (directory, last) = self.at(name)?;
-        if there.mode & OWNER != OWNER
+        if existing.mode & OWNER != OWNER
             && let Ok(opened) = openat(directory, last, DIRECTORY, Mode::empty())
         {
-            let _ = fchmod(&opened, Mode::from_bits_truncate(there.mode | OWNER));
+            let _ = fchmod(&opened, Mode::from_bits_truncate(existing.mode | OWNER));
         }
         Ok(())
     }
@@ -310,22 +310,22 @@ impl<'a> View<'a> {
         let (directory, last) = self.at(name)?;
         let opened = openat(directory, last, DIRECTORY, Mode::empty())?;
         futimens(&opened, &AS_IT_IS, &time(mtime))?;
-        let there = ExistingEntry::new(&fstat(&opened)?);
+        let existing = ExistingEntry::new(&fstat(&opened)?);
         let permissions = match mode {
-            FinalMode::Kept => there.permissions(),
+            FinalMode::Kept => existing.permissions(),
             FinalMode::Exact => sent,
-            FinalMode::Closed => there.permissions() & (sent | !OWNER),
+            FinalMode::Closed => existing.permissions() & (sent | !OWNER),
         };
-        set_mode(&opened, &there, permissions)
+        set_mode(&opened, &existing, permissions)
     }
 
     /// Returns the hash of an existing file.
-    pub(crate) fn digest(&mut self, name: &Name, size: u64, goes_on: impl Fn() -> bool) -> io::Result<Digest> {
+    pub(crate) fn digest(&mut self, name: &Name, size: u64, should_continue: impl Fn() -> bool) -> io::Result<Digest> {
         let (directory, last) = self.at(name)?;
         let file = File::from(openat(directory, last, READ, Mode::empty())?);
         let (mut tree, mut data) = (HashTree::default(), Vec::new());
         for chunk in 0..chunks_of(size) {
-            if !goes_on() {
+            if !should_continue() {
                 return Err(io::Error::other("interrupted"));
             }
             tree.push(read_chunk(&file, &mut data, size, chunk)?);
@@ -338,11 +338,11 @@ impl<'a> View<'a> {
     pub(crate) fn touch(
         &mut self,
         name: &Name,
-        there: &ExistingEntry,
+        existing: &ExistingEntry,
         permissions: u32,
         mtime: Mtime,
     ) -> io::Result<()> {
-        if there.permissions() == permissions && there.is_of(mtime) {
+        if existing.permissions() == permissions && existing.is_of(mtime) {
             return Ok(());
         }
         let (directory, last) = self.at(name)?;
@@ -351,10 +351,10 @@ impl<'a> View<'a> {
             Err(Errno::EACCES) => return Err(io::Error::other("its mode or time cannot be set: it may not be read")),
             file => file.map_err(|_| changed_meanwhile())?,
         };
-        if ExistingEntry::new(&fstat(&file)?) != *there {
+        if ExistingEntry::new(&fstat(&file)?) != *existing {
             return Err(changed_meanwhile());
         }
-        set_mode(&file, there, permissions)?;
+        set_mode(&file, existing, permissions)?;
         Ok(futimens(&file, &AS_IT_IS, &time(mtime))?)
     }
 
@@ -368,7 +368,7 @@ impl<'a> View<'a> {
     /// and nothing else.
     pub(crate) fn place(&mut self, partial: &str, name: &Name, replaces: Option<&ExistingEntry>) -> io::Result<()> {
         if let Some(seen) = replaces
-            && self.look(name)?.as_ref() != Some(seen)
+            && self.lookup(name)?.as_ref() != Some(seen)
         {
             return Err(changed_meanwhile());
         }
@@ -398,8 +398,8 @@ fn changed_meanwhile() -> io::Error {
 }
 
 /// Returns the error for an existing entry that cannot be replaced.
-pub(crate) fn in_the_way(there: &ExistingEntry) -> io::Error {
-    io::Error::new(io::ErrorKind::AlreadyExists, format!("there is {} of that name", there.words()))
+pub(crate) fn cannot_replace(existing: &ExistingEntry) -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, format!("there is {} of that name", existing.words()))
 }
 
 /// Makes a link among the partial files.
@@ -415,10 +415,10 @@ pub(crate) fn unlink(directory: &impl AsFd, name: &str) -> nix::Result<()> {
 }
 
 /// Sets the permissions of an existing file, if they differ.
-fn set_mode(opened: &impl AsFd, there: &ExistingEntry, permissions: u32) -> io::Result<()> {
-    let mode = there.mode_with(permissions);
+fn set_mode(opened: &impl AsFd, existing: &ExistingEntry, permissions: u32) -> io::Result<()> {
+    let mode = existing.mode_with(permissions);
     // Only the owner may set a mode, even an unchanged one.
-    if mode == there.mode { Ok(()) } else { Ok(fchmod(opened, Mode::from_bits_truncate(mode))?) }
+    if mode == existing.mode { Ok(()) } else { Ok(fchmod(opened, Mode::from_bits_truncate(mode))?) }
 }
 
 /// Sets the permissions and the time of an open file.

@@ -53,7 +53,7 @@ pub(crate) fn read_chunk(file: &File, data: &mut Vec<u8>, size: u64, chunk: u64)
 #[derive(Clone, Default, Debug)]
 pub(crate) struct HashTree {
     /// Complete subtrees to the left, the largest first.
-    whole: Vec<ChainingValue>,
+    complete_subtrees: Vec<ChainingValue>,
     /// The last chunk so far: only the end determines whether it is the right edge.
     last: Option<ChainingValue>,
     chunks: u64,
@@ -65,11 +65,11 @@ impl HashTree {
         if let Some(mut left) = self.last.replace(value) {
             // The number of subtrees that end with that chunk is the number of trailing zeros of its number.
             for _ in 0..self.chunks.trailing_zeros() {
-                if let Some(before) = self.whole.pop() {
+                if let Some(before) = self.complete_subtrees.pop() {
                     left = merge_subtrees_non_root(&before, &left, Mode::Hash);
                 }
             }
-            self.whole.push(left);
+            self.complete_subtrees.push(left);
         }
         self.chunks += 1;
     }
@@ -77,8 +77,8 @@ impl HashTree {
     /// The file's hash.
     pub(crate) fn root(mut self) -> Digest {
         let Some(mut right) = self.last else { return of_bytes(&[]) };
-        while let Some(left) = self.whole.pop() {
-            if self.whole.is_empty() {
+        while let Some(left) = self.complete_subtrees.pop() {
+            if self.complete_subtrees.is_empty() {
                 return merge_subtrees_root(&left, &right, Mode::Hash).into();
             }
             right = merge_subtrees_non_root(&left, &right, Mode::Hash);

@@ -7,7 +7,7 @@ use crate::name::{Name, NameError, check_target};
 /// Permissions that are sent: read, write and execute. The setuid, setgid and sticky bits are not.
 pub(crate) const MODES: u32 = 0o777;
 /// The largest file: offsets are signed numbers of 64 bits.
-const LARGEST: u64 = i64::MAX.cast_unsigned();
+const MAX_FILE_SIZE: u64 = i64::MAX.cast_unsigned();
 /// Nanoseconds of a second.
 const SECOND_NS: u32 = 1_000_000_000;
 
@@ -60,7 +60,7 @@ pub struct Entry {
 impl Entry {
     /// Checks it. Returns a description of the error, as the rest of a sentence about the peer. A link's target is
     /// checked separately: an honest sender may have such links.
-    pub(crate) fn flaw(&self) -> Result<(), String> {
+    pub(crate) fn validate(&self) -> Result<(), String> {
         let name = &self.name;
         if self.mode & !MODES != 0 {
             return Err(format!("sent `{name}` with the mode {:o}; at most 777 is accepted", self.mode));
@@ -69,7 +69,9 @@ impl Entry {
             return Err(format!("sent `{name}` with a time of {} ns in a second", self.mtime.ns));
         }
         match &self.kind {
-            EntryKind::File { size } if *size > LARGEST => Err(format!("sent `{name}` with a size of {size} bytes")),
+            EntryKind::File { size } if *size > MAX_FILE_SIZE => {
+                Err(format!("sent `{name}` with a size of {size} bytes"))
+            }
             EntryKind::Link { target } if target.len() > crate::name::MAX_PATH => {
                 Err(format!("sent `{name}` as a link to a path of {} bytes", target.len()))
             }

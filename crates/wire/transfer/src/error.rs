@@ -50,8 +50,8 @@ impl Error {
 
     /// Returns whether the peer has closed the connection because all is complete. A peer that was interrupted sends a
     /// reason.
-    pub(crate) fn is_goodbye(&self) -> bool {
-        let Self::Transport(transport::Error::Closed(Closed::There { code, reason })) = self else { return false };
+    pub(crate) fn is_clean_close(&self) -> bool {
+        let Self::Transport(transport::Error::Closed(Closed::ByPeer { code, reason })) = self else { return false };
         *code == CloseCode::NONE && reason.is_empty()
     }
 
@@ -64,7 +64,7 @@ impl Error {
     pub fn to_peer(&self) -> String {
         match self {
             // A description of the peer's error is sent to the peer.
-            Self::Peer(what) => format!("this peer {what}"),
+            Self::Peer(violation) => format!("this peer {violation}"),
             Self::Local { action, source, .. } => format!("the other end cannot {action} a file: {source}"),
             Self::File(_) => "the other end cannot use its folder".to_owned(),
             other => other.to_string(),
@@ -77,13 +77,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_word_without_a_complaint_is_a_goodbye() {
-        let said =
-            |code, reason: &str| Error::from(transport::Error::Closed(Closed::There { code, reason: reason.into() }));
-        assert!(said(CloseCode::NONE, "").is_goodbye());
-        assert!(!said(CloseCode::NONE, "interrupted").is_goodbye());
-        assert!(!said(CloseCode::APPLICATION, "").is_goodbye());
-        assert!(!Error::from(transport::Error::Closed(Closed::Silence)).is_goodbye());
-        assert!(!Error::Interrupted.is_goodbye());
+    fn only_a_close_without_a_reason_is_clean() {
+        let closed =
+            |code, reason: &str| Error::from(transport::Error::Closed(Closed::ByPeer { code, reason: reason.into() }));
+        assert!(closed(CloseCode::NONE, "").is_clean_close());
+        assert!(!closed(CloseCode::NONE, "interrupted").is_clean_close());
+        assert!(!closed(CloseCode::APPLICATION, "").is_clean_close());
+        assert!(!Error::from(transport::Error::Closed(Closed::TimedOut)).is_clean_close());
+        assert!(!Error::Interrupted.is_clean_close());
     }
 }

@@ -44,7 +44,7 @@ pub use message::{
     Amount, DataMessage, Hello, Listing, MAX_FRAME, MAX_LANES, ReceiverMessage, SendOptions, Start, Summary, VERSION,
     Welcome, parse,
 };
-pub use name::{DEEPEST, MAX_NAME, MAX_PATH, Name, NameError, PARTIALS, check_target};
+pub use name::{MAX_DEPTH, MAX_NAME, MAX_PATH, Name, NameError, PARTIALS, check_target};
 pub use progress::{ProgressObserver, TransferProgress};
 pub use receive::{ReceiveOptions, receive};
 pub use send::{MAX_OPEN, TransferOutcome, send};

@@ -205,13 +205,13 @@ pub enum DataMessage {
     },
 }
 
-/// A first message. `flaw` describes an error, as the rest of a sentence about the peer.
+/// A first message. `validate` describes an error, as the rest of a sentence about the peer.
 pub(crate) trait First: Serialize + DeserializeOwned {
-    fn flaw(&self) -> Result<(), String>;
+    fn validate(&self) -> Result<(), String>;
 }
 
 impl First for Hello {
-    fn flaw(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         if (1..=MAX_LANES).contains(&self.lanes) {
             Ok(())
         } else {
@@ -221,19 +221,19 @@ impl First for Hello {
 }
 
 impl First for Welcome {
-    fn flaw(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         Ok(())
     }
 }
 
 /// A later message.
 pub(crate) trait Checked: DeserializeOwned {
-    fn flaw(&self) -> Result<(), String>;
+    fn validate(&self) -> Result<(), String>;
 }
 
 impl Checked for Listing {
-    fn flaw(&self) -> Result<(), String> {
-        if let Self::Entry(entry) = self { entry.flaw() } else { Ok(()) }
+    fn validate(&self) -> Result<(), String> {
+        if let Self::Entry(entry) = self { entry.validate() } else { Ok(()) }
     }
 }
 
@@ -242,17 +242,17 @@ fn check_why(why: &str) -> Result<(), String> {
 }
 
 impl Checked for ReceiverMessage {
-    fn flaw(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         match self {
             Self::Failed { why, .. } => check_why(why),
-            Self::Want { start: Some(start), .. } => start.have.flaw(),
+            Self::Want { start: Some(start), .. } => start.have.validate(),
             _ => Ok(()),
         }
     }
 }
 
 impl Checked for DataMessage {
-    fn flaw(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         match self {
             Self::Broken { why } | Self::Unsent { why, .. } => check_why(why),
             Self::Chunk { len, .. } if *len as usize > CHUNK || *len == 0 => {
@@ -316,10 +316,10 @@ pub fn parse<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, String> {
 }
 
 fn parse_first<M: First>(bytes: &[u8]) -> Result<M, String> {
-    let flaw = |error: serde_json::Error| {
+    let not_json = |error: serde_json::Error| {
         format!("does not speak as `narrows send` and `narrows recv` do: {}", error.to_string().escape_default())
     };
-    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(flaw)?;
+    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(not_json)?;
     match (value.get("service").and_then(|it| it.as_str()), value.get("version").and_then(serde_json::Value::as_u64)) {
         (Some(SERVICE), Some(VERSION)) => {}
         (Some(SERVICE), Some(version)) => {
@@ -329,8 +329,8 @@ fn parse_first<M: First>(bytes: &[u8]) -> Result<M, String> {
         }
         _ => return Err("does not transfer files: `narrows send` calls `narrows recv`".to_owned()),
     }
-    let message: M = serde_json::from_value(value).map_err(flaw)?;
-    message.flaw()?;
+    let message: M = serde_json::from_value(value).map_err(not_json)?;
+    message.validate()?;
     Ok(message)
 }
 
@@ -364,7 +364,7 @@ impl<R: Read> MessageReader<R> {
 
     fn fill(&mut self, read: impl FnOnce(&mut BufReader<R>, &mut [u8]) -> std::io::Result<()>) -> Result<(), Error> {
         read(&mut self.reader, &mut self.frame).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => Error::Peer("ended in the midst of a message".to_owned()),
+            std::io::ErrorKind::UnexpectedEof => Error::Peer("ended within a message".to_owned()),
             _ => Error::stream(error),
         })
     }
@@ -378,7 +378,7 @@ impl<R: Read> MessageReader<R> {
     pub(crate) fn next<M: Checked>(&mut self) -> Result<Option<M>, Error> {
         let Some(frame) = self.frame()? else { return Ok(None) };
         let message: M = parse(frame).map_err(Error::Peer)?;
-        message.flaw().map_err(Error::Peer)?;
+        message.validate().map_err(Error::Peer)?;
         Ok(Some(message))
     }
 
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_values_are_read_back() {
         let longest = vec!["n".repeat(251); 16].join("/");
         let entry = |kind| Entry { name: name(&longest), mode: 0o640, mtime: Mtime { s: -1, ns: 999_999_999 }, kind };
         let listing = [
@@ -423,14 +423,14 @@ mod tests {
         let mut cut = MessageReader::new(&bytes[..bytes.len() - 1]);
         assert!(cut.next::<Listing>().is_ok() && cut.next::<Listing>().is_ok());
         let error = cut.next::<Listing>().unwrap_err().to_string();
-        assert_eq!(error, "the peer ended in the midst of a message");
+        assert_eq!(error, "the peer ended within a message");
     }
 
     #[test]
-    fn what_a_peer_must_not_say_is_named() {
-        let said = |bytes: &[u8]| MessageReader::new(bytes).next::<Listing>().unwrap_err().to_string();
-        assert_eq!(said(&[0xff; 4]), "the peer sent a message of 4294967295 bytes; it may have 16384");
-        assert!(said(&[0, 0, 0, 1, 9]).starts_with("the peer sent a message that cannot be read"));
+    fn forbidden_messages_are_errors() {
+        let error_text = |bytes: &[u8]| MessageReader::new(bytes).next::<Listing>().unwrap_err().to_string();
+        assert_eq!(error_text(&[0xff; 4]), "the peer sent a message of 4294967295 bytes; it may have 16384");
+        assert!(error_text(&[0, 0, 0, 1, 9]).starts_with("the peer sent a message that cannot be read"));
         let mut bytes = Vec::new();
         put(&mut bytes, &DataMessage::Chunk { len: CHUNK as u32 + 1, value: [0; 32] });
         let error = MessageReader::new(&bytes[..]).next::<DataMessage>().unwrap_err().to_string();
@@ -439,7 +439,7 @@ mod tests {
             let entry = Entry { name: name("x"), mode, mtime: Mtime { s: 0, ns }, kind: EntryKind::File { size } };
             let mut bytes = Vec::new();
             put(&mut bytes, &Listing::Entry(entry));
-            said(&bytes)
+            error_text(&bytes)
         };
         assert_eq!(entry(0o4755, 0, 0), "the peer sent `x` with the mode 4755; at most 777 is accepted");
         assert_eq!(entry(0, 1_000_000_000, 0), "the peer sent `x` with a time of 1000000000 ns in a second");
@@ -447,7 +447,7 @@ mod tests {
         // A name that leads out of the folder, which no `Name` encodes.
         let mut out = Vec::new();
         put(&mut out, &(0u8, b"../x".to_vec(), 0u32, 0i64, 0u32, 0u8));
-        assert!(said(&out).contains("with a name that may not be"), "{}", said(&out));
+        assert!(error_text(&out).contains("with a name that may not be"), "{}", error_text(&out));
     }
 
     /// Checks that the largest set of chunks fits into a message, and that an invalid set is rejected.
@@ -463,23 +463,29 @@ mod tests {
         assert!(read((0..MAX_RUNS as u64).map(far).collect()).is_ok());
         let wide = ChunkRun { first: 0, count: 1 << 62 };
         assert!(read(vec![wide, far(0)]).is_ok());
-        let said = read(vec![far(1), far(0)]).unwrap_err().to_string();
-        assert_eq!(said, "the peer has runs of chunks that are empty or not in ascending order");
+        let error_text = read(vec![far(1), far(0)]).unwrap_err().to_string();
+        assert_eq!(error_text, "the peer has runs of chunks that are empty or not in ascending order");
     }
 
     #[test]
-    fn other_services_and_versions_are_told_apart() {
-        let said = |text: &str| parse_first::<Hello>(text.as_bytes()).unwrap_err();
+    fn other_services_and_versions_are_distinguished() {
+        let error_text = |text: &str| parse_first::<Hello>(text.as_bytes()).unwrap_err();
         let hello = String::from_utf8(
             first_frame(&Hello::new(SendOptions { lanes: 4, checksum: false }, Amount { entries: 1, bytes: 2 }))[4..]
                 .to_vec(),
         )
         .unwrap();
         assert_eq!(parse_first::<Hello>(hello.as_bytes()).unwrap().bytes, 2);
-        assert!(said(&hello.replace("\"version\":1", "\"version\":7")).starts_with("speaks version 7 of the transfer"));
-        assert!(said(r#"{"version":1,"reverse":false}"#).starts_with("does not transfer files"));
-        assert!(said("GET /").starts_with("does not speak as"));
-        assert_eq!(said(&hello.replace("\"lanes\":4", "\"lanes\":17")), "asks for 17 streams; there may be 1 to 16");
+        assert!(
+            error_text(&hello.replace("\"version\":1", "\"version\":7"))
+                .starts_with("speaks version 7 of the transfer")
+        );
+        assert!(error_text(r#"{"version":1,"reverse":false}"#).starts_with("does not transfer files"));
+        assert!(error_text("GET /").starts_with("does not speak as"));
+        assert_eq!(
+            error_text(&hello.replace("\"lanes\":4", "\"lanes\":17")),
+            "asks for 17 streams; there may be 1 to 16"
+        );
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use transport::{SendStream, wait};
 
 use crate::error::Error;
 use crate::message::put;
-use crate::worker_pool::{WorkerPool, lock, nap};
+use crate::worker_pool::{WorkerPool, lock, wait_for_change};
 
 /// Queued bytes from which on further writers wait, too.
 const FULL: usize = 1 << 20;
@@ -27,10 +27,10 @@ pub(crate) struct MessageWriter {
 
 impl MessageWriter {
     /// Adds a message. Blocks while too many are queued.
-    pub(crate) fn push(&self, crew: &WorkerPool, message: &impl Serialize) {
+    pub(crate) fn push(&self, workers: &WorkerPool, message: &impl Serialize) {
         let mut state = lock(&self.state);
-        while state.bytes.len() >= FULL && !crew.is_over() {
-            state = nap(&self.changed, state);
+        while state.bytes.len() >= FULL && !workers.is_over() {
+            state = wait_for_change(&self.changed, state);
         }
         put(&mut state.bytes, message);
         self.changed.notify_all();
@@ -43,16 +43,16 @@ impl MessageWriter {
     }
 
     /// Sends messages until the queue ends, and waits until the peer has received them.
-    pub(crate) fn run(&self, crew: &WorkerPool, mut stream: SendStream) -> Result<(), Error> {
+    pub(crate) fn run(&self, workers: &WorkerPool, mut stream: SendStream) -> Result<(), Error> {
         loop {
             let mut state = lock(&self.state);
-            while state.bytes.is_empty() && !state.ends && !crew.is_over() {
-                state = nap(&self.changed, state);
+            while state.bytes.is_empty() && !state.ends && !workers.is_over() {
+                state = wait_for_change(&self.changed, state);
             }
             let bytes = std::mem::take(&mut state.bytes);
             self.changed.notify_all();
             drop(state);
-            if crew.is_over() {
+            if workers.is_over() {
                 return Ok(());
             }
             if bytes.is_empty() {

@@ -13,7 +13,7 @@ pub const MAX_PATH: usize = 4_095;
 /// The most bytes of a component: file systems take no more.
 pub const MAX_NAME: usize = 255;
 /// The most components: each is a system call when the path is opened, and trees made by hand are not that deep.
-pub const DEEPEST: usize = 128;
+pub const MAX_DEPTH: usize = 128;
 /// The directory in a folder for incomplete files.
 pub const PARTIALS: &str = ".narrows-partial";
 /// First components that are reserved by this program, in either case: some file systems ignore case.
@@ -34,8 +34,8 @@ pub enum NameError {
     /// More than [`MAX_PATH`] bytes, or [`MAX_NAME`] in a component.
     #[error("the name is too long: a path has at most {MAX_PATH} bytes, a part of it {MAX_NAME}")]
     TooLong,
-    /// More than [`DEEPEST`] components.
-    #[error("the name has more than {DEEPEST} parts")]
+    /// More than [`MAX_DEPTH`] components.
+    #[error("the name has more than {MAX_DEPTH} parts")]
     TooDeep,
     /// A name of this program's own.
     #[error("this name is kept for what `narrows recv` itself writes")]
@@ -73,7 +73,7 @@ impl Name {
                 b"" => return Err(NameError::Empty),
                 b"." | b".." => return Err(NameError::Dots),
                 _ if part.len() > MAX_NAME => return Err(NameError::TooLong),
-                _ if at >= DEEPEST => return Err(NameError::TooDeep),
+                _ if at >= MAX_DEPTH => return Err(NameError::TooDeep),
                 _ if at == 0 && RESERVED.iter().any(|own| part.eq_ignore_ascii_case(own.as_bytes())) => {
                     return Err(NameError::Reserved);
                 }
@@ -216,8 +216,8 @@ mod tests {
         }
         assert_eq!(error(&"x".repeat(MAX_NAME)), None);
         assert_eq!(error(&"x".repeat(MAX_NAME + 1)), Some(NameError::TooLong));
-        assert_eq!(error(&vec!["x"; DEEPEST].join("/")), None);
-        assert_eq!(error(&vec!["x"; DEEPEST + 1].join("/")), Some(NameError::TooDeep));
+        assert_eq!(error(&vec!["x"; MAX_DEPTH].join("/")), None);
+        assert_eq!(error(&vec!["x"; MAX_DEPTH + 1].join("/")), Some(NameError::TooDeep));
         assert_eq!(error(&vec!["x".repeat(100); 41].join("/")), Some(NameError::TooLong));
     }
 
@@ -244,14 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_no_command_to_a_terminal() {
+    fn printed_names_contain_no_control_characters() {
         assert_eq!(shown(b"a\x1b[31m\n"), "a\\u{1b}[31m\\n");
         assert_eq!(shown("über\u{202e}".as_bytes()), "über\\u{202e}");
     }
 
     proptest! {
         #[test]
-        fn no_name_leads_out(bytes in proptest::collection::vec(prop_oneof![Just(b'/'), Just(b'.'), any::<u8>()], 0..40)) {
+        fn no_name_escapes_the_directory(bytes in proptest::collection::vec(prop_oneof![Just(b'/'), Just(b'.'), any::<u8>()], 0..40)) {
             if let Ok(name) = Name::new(bytes.clone()) {
                 let path = name.below(Path::new("/folder"));
                 prop_assert!(path.starts_with("/folder") && path != Path::new("/folder"));

@@ -99,7 +99,7 @@ impl<'a> PartialFiles<'a> {
     }
 
     /// Finds the existing chunks of a file, by reading it. Older versions of it are removed.
-    pub(crate) fn resume(&self, entry: &Entry, goes_on: impl Fn() -> bool) -> Resume {
+    pub(crate) fn resume(&self, entry: &Entry, should_continue: impl Fn() -> bool) -> Resume {
         let (key, mut resume) = (key(entry), Resume::default());
         let mut names = lock(&self.names);
         let of_file = format!("{}-", &key[..2 * OF_HASH]);
@@ -114,7 +114,7 @@ impl<'a> PartialFiles<'a> {
         drop(names);
         if is_there {
             // Unreadable chunks begin again.
-            let _ = self.verify(&key, &sums, entry.size(), &mut resume, goes_on);
+            let _ = self.verify(&key, &sums, entry.size(), &mut resume, should_continue);
         }
         resume
     }
@@ -125,11 +125,11 @@ impl<'a> PartialFiles<'a> {
         sums: &str,
         size: u64,
         resume: &mut Resume,
-        goes_on: impl Fn() -> bool,
+        should_continue: impl Fn() -> bool,
     ) -> io::Result<()> {
         let (file, mut sums) = (self.open(key)?, io::BufReader::new(self.open(sums)?));
         let (mut value, mut data) = ([0; VALUE], Vec::new());
-        for chunk in (0..chunks_of(size)).take_while(|_| goes_on()) {
+        for chunk in (0..chunks_of(size)).take_while(|_| should_continue()) {
             sums.read_exact(&mut value)?;
             // Chunks that do not fit into the set are sent again.
             if read_chunk(&file, &mut data, size, chunk)? == value && resume.have.push(chunk) {
@@ -206,11 +206,11 @@ pub(crate) struct Partial {
 
 impl Partial {
     /// Begins a file, or continues it.
-    pub(crate) fn new(shelf: &PartialFiles, entry: &Entry, resume: Resume) -> io::Result<Self> {
+    pub(crate) fn new(partial_files: &PartialFiles, entry: &Entry, resume: Resume) -> io::Result<Self> {
         let (key, size, have) = (key(entry), entry.size(), resume.have);
-        let file = shelf.open(&key)?;
+        let file = partial_files.open(&key)?;
         file.set_len(size.min(have.end() * CHUNK as u64))?;
-        let sums = if chunks_of(size) > 1 { Some(shelf.open(&(key.clone() + SUMS))?) } else { None };
+        let sums = if chunks_of(size) > 1 { Some(partial_files.open(&(key.clone() + SUMS))?) } else { None };
         if let Some(sums) = &sums {
             sums.set_len(have.end() * VALUE as u64)?;
         }

@@ -22,7 +22,7 @@ pub struct TransferProgress {
 /// Observer of a transfer.
 pub trait ProgressObserver: Sync {
     /// Called several times a second, on the thread that began the transfer. Returns whether to continue.
-    fn look(&self, progress: &TransferProgress) -> bool;
+    fn on_progress(&self, progress: &TransferProgress) -> bool;
 
     /// Reports an event for people: a file that failed and the reason. Called from any thread; characters that a
     /// terminal could take for commands are escaped.

@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use transport::{Connection, RecvStream, wait};
 
 use crate::dest_dir::{
-    DestDir, ExistingEntry, FinalMode, Modes, NodeType, OWNER, View, finish_file, in_the_way, make_link,
+    DestDir, ExistingEntry, FinalMode, Modes, NodeType, OWNER, View, cannot_replace, finish_file, make_link,
 };
 use crate::digest::CHUNK;
 use crate::entry::{Entry, EntryKind};
@@ -25,7 +25,7 @@ use crate::name::{Name, PARTIALS, shown};
 use crate::partial::{Partial, PartialFiles, Resume, key};
 use crate::progress::{ProgressCounters, ProgressObserver, add, get};
 use crate::send::MAX_OPEN;
-use crate::worker_pool::{LOOK, WorkerPool, lock};
+use crate::worker_pool::{POLL_INTERVAL, WorkerPool, lock};
 
 /// Minimum size of files that are synced to the disk one by one, in bytes; smaller ones are synced in batches.
 const LARGE: u64 = 4 << 20;
@@ -34,7 +34,7 @@ const BATCH: (usize, u64) = (2_048, 64 << 20);
 /// Files that wait to be put on the disk.
 const WAITING: usize = 4_096;
 /// Bytes of the names of directories and links, which are remembered until the end.
-const MAX_LATER: usize = 256 << 20;
+const MAX_DEFERRED_BYTES: usize = 256 << 20;
 /// Additional size that each of them counts.
 const LATER_COST: usize = 96;
 
@@ -48,34 +48,34 @@ pub struct ReceiveOptions {
 }
 
 /// A requested file.
-struct Wanted {
+struct RequestedFile {
     entry: Entry,
     key: String,
     resume: Resume,
     /// The existing entry that it may replace.
-    there: Option<ExistingEntry>,
+    existing: Option<ExistingEntry>,
     has_hash: bool,
 }
 
 #[derive(Default)]
 struct State {
     /// Requested files that are not complete; the entry of a file that has begun is empty.
-    open: BTreeMap<u64, Option<Box<Wanted>>>,
+    open: BTreeMap<u64, Option<Box<RequestedFile>>>,
     /// The keys of their partial files.
     keys: BTreeSet<String>,
 }
 
 /// A file that was completely received.
-struct Whole {
+struct CompleteFile {
     number: u64,
-    wanted: Box<Wanted>,
+    wanted: Box<RequestedFile>,
     /// Kept open if it is large.
     file: Option<File>,
 }
 
 /// Work that is left until all files are complete.
 #[derive(Default)]
-struct Later {
+struct DeferredEntries {
     bytes: usize,
     directories: Vec<NotedDirectory>,
     links: Vec<(u64, Entry)>,
@@ -107,17 +107,17 @@ enum Presence {
 }
 
 struct TransferReceiver<'a> {
-    crew: WorkerPool<'a>,
+    workers: WorkerPool<'a>,
     folder: &'a DestDir,
-    shelf: PartialFiles<'a>,
+    partial_files: PartialFiles<'a>,
     options: ReceiveOptions,
     watch: &'a dyn ProgressObserver,
     counts: ProgressCounters,
     state: Mutex<State>,
     /// Bytes that requested files still need.
     reserved: AtomicU64,
-    outbox: MessageWriter,
-    later: Mutex<Later>,
+    message_writer: MessageWriter,
+    deferred: Mutex<DeferredEntries>,
     is_listed: AtomicBool,
 }
 
@@ -133,27 +133,27 @@ pub fn receive(
     watch: &dyn ProgressObserver,
 ) -> Result<Summary, Error> {
     let receiver = TransferReceiver {
-        crew: WorkerPool::new(connection),
+        workers: WorkerPool::new(connection),
         folder,
-        shelf: PartialFiles::new(folder).map_err(Error::local("read", folder.path().join(PARTIALS)))?,
+        partial_files: PartialFiles::new(folder).map_err(Error::local("read", folder.path().join(PARTIALS)))?,
         options,
         watch,
         counts: ProgressCounters::default(),
         state: Mutex::default(),
         reserved: AtomicU64::new(0),
-        outbox: MessageWriter::default(),
-        later: Mutex::default(),
+        message_writer: MessageWriter::default(),
+        deferred: Mutex::default(),
         is_listed: AtomicBool::new(false),
     };
     std::thread::scope(|scope| {
         let it = &receiver;
         // The queue ends after the listing, all lanes and the thread that starts them.
-        let (whole, queue) = sync_channel(WAITING);
-        it.crew.spawn_with(scope, whole, move |whole| it.begin(connection, scope, whole, queue));
-        it.crew.wait(|| watch.look(&it.counts.progress()));
+        let (completed, queue) = sync_channel(WAITING);
+        it.workers.spawn_with(scope, completed, move |completed| it.begin(connection, scope, completed, queue));
+        it.workers.wait(|| watch.on_progress(&it.counts.progress()));
     });
     let summary = receiver.summary();
-    receiver.crew.end()?;
+    receiver.workers.end()?;
     Ok(summary)
 }
 
@@ -162,33 +162,34 @@ impl<'a> TransferReceiver<'a> {
         &'s self,
         connection: &'s Connection,
         scope: &'s Scope<'s, '_>,
-        whole: &SyncSender<Whole>,
-        queue: Queue<Whole>,
+        completed: &SyncSender<CompleteFile>,
+        queue: Queue<CompleteFile>,
     ) -> Result<(), Error>
     where
         'a: 's,
     {
         let stream = wait(connection.accept_stream())?;
-        let Some(mut say) = stream.send else {
+        let Some(mut control) = stream.send else {
             return Err(Error::Peer("opened a unidirectional stream before its first message".to_owned()));
         };
-        say.set_priority(URGENT);
+        control.set_priority(URGENT);
         let mut listing = MessageReader::new(stream.receive);
         let hello: Hello = listing.first()?;
         add(&self.counts.total_bytes, hello.bytes);
         add(&self.counts.total_entries, hello.entries);
-        wait(say.write_all(&first_frame(&Welcome::new(self.free()?))))?;
-        self.crew.spawn(scope, move || self.outbox.run(&self.crew, say));
-        self.crew.spawn(scope, move || self.finish(&queue));
+        wait(control.write_all(&first_frame(&Welcome::new(self.free()?))))?;
+        self.workers.spawn(scope, move || self.message_writer.run(&self.workers, control));
+        self.workers.spawn(scope, move || self.finish(&queue));
         let comparison = if hello.checksum { CompareBy::Hashes } else { CompareBy::Times };
-        self.crew.spawn_with(scope, whole.clone(), move |_until_listed| self.judge_all(listing, comparison));
+        self.workers
+            .spawn_with(scope, completed.clone(), move |_until_listed| self.handle_listing(listing, comparison));
         for _ in 0..hello.lanes {
             let stream = wait(connection.accept_stream())?;
             if stream.send.is_some() {
                 return Err(Error::Peer("opened a stream of two directions for data".to_owned()));
             }
-            self.crew.spawn_with(scope, whole.clone(), move |whole| {
-                DataStreamReceiver { receiver: self, whole, data: Vec::new() }.run(stream.receive)
+            self.workers.spawn_with(scope, completed.clone(), move |completed| {
+                DataStreamReceiver { receiver: self, completed, data: Vec::new() }.run(stream.receive)
             });
         }
         Ok(())
@@ -214,14 +215,15 @@ impl<'a> TransferReceiver<'a> {
         add(&self.counts.failed, 1);
         add(&self.counts.entries, 1);
         self.watch.note(&format!("`{name}` is not received: {why}"));
-        self.outbox.push(&self.crew, &ReceiverMessage::Failed { number, name: name.clone(), why: brief(why) });
+        self.message_writer
+            .push(&self.workers, &ReceiverMessage::Failed { number, name: name.clone(), why: brief(why) });
     }
 
     fn settle(&self, number: u64, presence: Presence) {
         let was_there = presence == Presence::Existed;
         add(if was_there { &self.counts.same } else { &self.counts.made }, 1);
         add(&self.counts.entries, 1);
-        self.outbox.push(&self.crew, &ReceiverMessage::Settled { number, was_there });
+        self.message_writer.push(&self.workers, &ReceiverMessage::Settled { number, was_there });
     }
 
     /// Removes a requested file that is complete.
@@ -231,12 +233,12 @@ impl<'a> TransferReceiver<'a> {
         state.keys.remove(key);
     }
 
-    fn judge_all(&self, mut listing: MessageReader<RecvStream>, comparison: CompareBy) -> Result<(), Error> {
+    fn handle_listing(&self, mut listing: MessageReader<RecvStream>, comparison: CompareBy) -> Result<(), Error> {
         let (mut view, mut number) = (View::new(self.folder), 0);
         while let Some(message) = listing.next::<Listing>()? {
             match message {
                 Listing::Entry(entry) => {
-                    self.judge(&mut view, number, entry, comparison)?;
+                    self.handle_entry(&mut view, number, entry, comparison)?;
                     number += 1;
                 }
                 Listing::End { entries, failed } => {
@@ -249,7 +251,7 @@ impl<'a> TransferReceiver<'a> {
                     self.is_listed.store(true, Ordering::Release);
                     return match listing.next::<Listing>()? {
                         None => Ok(()),
-                        Some(_) => Err(Error::Peer("goes on after its listing's end".to_owned())),
+                        Some(_) => Err(Error::Peer("continues after the end of its listing".to_owned())),
                     };
                 }
             }
@@ -258,15 +260,15 @@ impl<'a> TransferReceiver<'a> {
     }
 
     /// Decides the handling of an entry.
-    fn judge(&self, view: &mut View, number: u64, entry: Entry, comparison: CompareBy) -> Result<(), Error> {
+    fn handle_entry(&self, view: &mut View, number: u64, entry: Entry, comparison: CompareBy) -> Result<(), Error> {
         match entry.kind {
-            EntryKind::File { .. } => self.judge_file(view, number, entry, comparison),
+            EntryKind::File { .. } => self.handle_file(view, number, entry, comparison),
             EntryKind::Directory => {
                 match self.make_directory(view, &entry) {
                     // An existing one gets its time, so it counts as made as well.
                     Ok(mode) => {
                         self.note_cost(&entry)?;
-                        lock(&self.later).directories.push(NotedDirectory { number, entry, mode });
+                        lock(&self.deferred).directories.push(NotedDirectory { number, entry, mode });
                         self.settle(number, Presence::New);
                     }
                     Err(error) => self.fail(number, &entry.name, &error.to_string()),
@@ -278,7 +280,7 @@ impl<'a> TransferReceiver<'a> {
                     self.fail(number, &entry.name, &why.to_string());
                 } else {
                     self.note_cost(&entry)?;
-                    lock(&self.later).links.push((number, entry));
+                    lock(&self.deferred).links.push((number, entry));
                     self.settle(number, Presence::New);
                 }
                 Ok(())
@@ -288,20 +290,20 @@ impl<'a> TransferReceiver<'a> {
 
     /// Makes a directory, unless it exists. Returns the change to its mode at the end.
     fn make_directory(&self, view: &mut View, entry: &Entry) -> io::Result<FinalMode> {
-        let there = view.make_directory(&entry.name, entry.mode | OWNER)?;
+        let existing = view.make_directory(&entry.name, entry.mode | OWNER)?;
         if self.options.modes == Modes::Exact {
-            there.map_or(Ok(()), |there| view.open_to_owner(&entry.name, &there))?;
+            existing.map_or(Ok(()), |existing| view.open_to_owner(&entry.name, &existing))?;
             return Ok(FinalMode::Exact);
         }
         let is_open_to_owner = entry.mode & OWNER == OWNER;
-        match there {
+        match existing {
             _ if is_open_to_owner => Ok(FinalMode::Kept),
             None => {
-                self.shelf.mark_open(entry)?;
+                self.partial_files.mark_open(entry)?;
                 Ok(FinalMode::Closed)
             }
             // Created by a transfer that did not complete.
-            Some(_) if self.shelf.is_marked_open(entry) => Ok(FinalMode::Closed),
+            Some(_) if self.partial_files.is_marked_open(entry) => Ok(FinalMode::Closed),
             Some(_) => Ok(FinalMode::Kept),
         }
     }
@@ -311,58 +313,58 @@ impl<'a> TransferReceiver<'a> {
         let NotedDirectory { entry, mode, .. } = directory;
         view.finish_directory(&entry.name, *mode, entry.mode, entry.mtime)?;
         if *mode != FinalMode::Kept {
-            self.shelf.unmark_open(entry);
+            self.partial_files.unmark_open(entry);
         }
         Ok(())
     }
 
     /// Counts a directory or a link that is remembered until the end.
     fn note_cost(&self, entry: &Entry) -> Result<(), Error> {
-        let mut later = lock(&self.later);
+        let mut deferred = lock(&self.deferred);
         let target = if let EntryKind::Link { target } = &entry.kind { target.len() } else { 0 };
-        later.bytes += entry.name.bytes().len() + target + LATER_COST;
-        if later.bytes > MAX_LATER {
+        deferred.bytes += entry.name.bytes().len() + target + LATER_COST;
+        if deferred.bytes > MAX_DEFERRED_BYTES {
             return Err(Error::Peer(format!(
-                "has more directories and links than can be remembered here: their names take over {MAX_LATER} bytes"
+                "has more directories and links than can be remembered here: their names take over {MAX_DEFERRED_BYTES} bytes"
             )));
         }
         Ok(())
     }
 
     /// Returns the permissions of a file that is created or updated; `there` is the existing entry of that name.
-    fn permissions(&self, entry: &Entry, there: Option<&ExistingEntry>) -> u32 {
-        match (self.options.modes, there) {
+    fn permissions(&self, entry: &Entry, existing: Option<&ExistingEntry>) -> u32 {
+        match (self.options.modes, existing) {
             (Modes::Exact, _) => entry.mode,
-            (Modes::OfNew, Some(there)) => there.permissions(),
+            (Modes::OfNew, Some(existing)) => existing.permissions(),
             (Modes::OfNew, None) => entry.mode & self.folder.mask(),
         }
     }
 
-    fn judge_file(&self, view: &mut View, number: u64, entry: Entry, comparison: CompareBy) -> Result<(), Error> {
-        let there = match view.look(&entry.name) {
-            Ok(there) => there,
+    fn handle_file(&self, view: &mut View, number: u64, entry: Entry, comparison: CompareBy) -> Result<(), Error> {
+        let existing = match view.lookup(&entry.name) {
+            Ok(existing) => existing,
             Err(error) => {
                 self.fail(number, &entry.name, &error.to_string());
                 return Ok(());
             }
         };
         let (size, mut have) = (entry.size(), None);
-        if let Some(there) = &there {
-            let may_be_same = there.what == NodeType::File && there.size == size;
-            if there.what != NodeType::File {
-                self.fail(number, &entry.name, &in_the_way(there).to_string());
+        if let Some(existing) = &existing {
+            let may_be_same = existing.node_type == NodeType::File && existing.size == size;
+            if existing.node_type != NodeType::File {
+                self.fail(number, &entry.name, &cannot_replace(existing).to_string());
                 return Ok(());
             }
             if may_be_same && comparison == CompareBy::Hashes {
-                have = match view.digest(&entry.name, size, || !self.crew.is_over()) {
+                have = match view.digest(&entry.name, size, || !self.workers.is_over()) {
                     Ok(digest) => Some(digest),
                     Err(error) => {
                         self.fail(number, &entry.name, &format!("the file that is here cannot be read: {error}"));
                         return Ok(());
                     }
                 };
-            } else if may_be_same && there.is_of(entry.mtime) {
-                self.is_same(view, number, &entry, there);
+            } else if may_be_same && existing.is_of(entry.mtime) {
+                self.is_same(view, number, &entry, existing);
                 return Ok(());
             }
             if have.is_none() && !self.options.replace {
@@ -380,7 +382,7 @@ impl<'a> TransferReceiver<'a> {
                 return Err(Error::Peer(format!("lists `{}` twice", entry.name)));
             }
         }
-        let resume = self.shelf.resume(&entry, || !self.crew.is_over());
+        let resume = self.partial_files.resume(&entry, || !self.workers.is_over());
         let needs = size - resume.bytes(size);
         let (free, reserved) = (self.free()?, self.reserved.load(Ordering::Relaxed));
         if needs > free.saturating_sub(reserved) {
@@ -389,16 +391,16 @@ impl<'a> TransferReceiver<'a> {
             return Ok(());
         }
         self.reserved.fetch_add(needs, Ordering::Relaxed);
-        let start = (there.is_none() || self.options.replace).then(|| resume.start());
-        let wanted = Wanted { entry, key, resume, there, has_hash: have.is_some() };
+        let start = (existing.is_none() || self.options.replace).then(|| resume.start());
+        let wanted = RequestedFile { entry, key, resume, existing, has_hash: have.is_some() };
         lock(&self.state).open.insert(number, Some(Box::new(wanted)));
-        self.outbox.push(&self.crew, &ReceiverMessage::Want { number, have, start });
+        self.message_writer.push(&self.workers, &ReceiverMessage::Want { number, have, start });
         Ok(())
     }
 
     /// Settles a file that exists and is the same.
-    fn is_same(&self, view: &mut View, number: u64, entry: &Entry, there: &ExistingEntry) {
-        match view.touch(&entry.name, there, self.permissions(entry, Some(there)), entry.mtime) {
+    fn is_same(&self, view: &mut View, number: u64, entry: &Entry, existing: &ExistingEntry) {
+        match view.touch(&entry.name, existing, self.permissions(entry, Some(existing)), entry.mtime) {
             Ok(()) => {
                 add(&self.counts.had_bytes, entry.size());
                 self.settle(number, Presence::Existed);
@@ -408,33 +410,33 @@ impl<'a> TransferReceiver<'a> {
     }
 
     /// Syncs files to the disk and moves them to their final names as they arrive, and concludes the transfer.
-    fn finish(&self, queue: &Queue<Whole>) -> Result<(), Error> {
+    fn finish(&self, queue: &Queue<CompleteFile>) -> Result<(), Error> {
         let mut view = View::new(self.folder);
         let (mut batch, mut bytes) = (Vec::new(), 0);
         loop {
-            let next = queue.recv_timeout(LOOK);
-            if self.crew.is_over() {
+            let next = queue.recv_timeout(POLL_INTERVAL);
+            if self.workers.is_over() {
                 return Ok(());
             }
             let is_idle = next.is_err();
             let is_over = matches!(next, Err(RecvTimeoutError::Disconnected));
             match next {
-                Ok(whole) if whole.file.is_some() => {
-                    let synced = whole.file.as_ref().map_or(Ok(()), File::sync_all);
-                    self.place(&mut view, whole, synced);
+                Ok(completed) if completed.file.is_some() => {
+                    let synced = completed.file.as_ref().map_or(Ok(()), File::sync_all);
+                    self.place(&mut view, completed, synced);
                 }
-                Ok(whole) => {
-                    bytes += whole.wanted.entry.size();
-                    batch.push(whole);
+                Ok(completed) => {
+                    bytes += completed.wanted.entry.size();
+                    batch.push(completed);
                 }
                 Err(_) => {}
             }
             if !batch.is_empty() && (is_idle || batch.len() >= BATCH.0 || bytes >= BATCH.1) {
                 let synced = self.folder.sync();
-                for whole in batch.drain(..) {
+                for completed in batch.drain(..) {
                     let synced =
                         synced.as_ref().map(drop).map_err(|error| io::Error::new(error.kind(), error.to_string()));
-                    self.place(&mut view, whole, synced);
+                    self.place(&mut view, completed, synced);
                 }
                 bytes = 0;
             }
@@ -445,15 +447,15 @@ impl<'a> TransferReceiver<'a> {
     }
 
     /// Moves a file to its final name.
-    fn place(&self, view: &mut View, whole: Whole, synced: io::Result<()>) {
-        let Whole { number, wanted, .. } = whole;
+    fn place(&self, view: &mut View, completed: CompleteFile, synced: io::Result<()>) {
+        let CompleteFile { number, wanted, .. } = completed;
         let (name, key) = (&wanted.entry.name, &wanted.key);
-        let placed = synced.and_then(|()| view.place(key, name, wanted.there.as_ref()));
+        let placed = synced.and_then(|()| view.place(key, name, wanted.existing.as_ref()));
         self.close(number, key);
         match placed {
             Ok(()) => {
                 if wanted.entry.size() > CHUNK as u64 {
-                    self.shelf.remove_sums(key);
+                    self.partial_files.remove_sums(key);
                 }
                 self.settle(number, Presence::New);
             }
@@ -471,7 +473,7 @@ impl<'a> TransferReceiver<'a> {
             // The part that failed reports the reason.
             return Ok(());
         }
-        let Later { mut directories, links, .. } = std::mem::take(&mut *lock(&self.later));
+        let DeferredEntries { mut directories, links, .. } = std::mem::take(&mut *lock(&self.deferred));
         // They were settled when they were noted.
         let undone = |number, name: &Name, error: &io::Error| {
             self.counts.made.fetch_sub(1, Ordering::Relaxed);
@@ -489,17 +491,17 @@ impl<'a> TransferReceiver<'a> {
             }
         }
         self.folder.sync().map_err(Error::local("write", self.folder.path()))?;
-        self.outbox.push(&self.crew, &ReceiverMessage::Summary(self.summary()));
-        self.crew.done();
-        self.outbox.end();
+        self.message_writer.push(&self.workers, &ReceiverMessage::Summary(self.summary()));
+        self.workers.done();
+        self.message_writer.end();
         Ok(())
     }
 
     fn link(&self, view: &mut View, entry: &Entry) -> io::Result<()> {
         let EntryKind::Link { target } = &entry.kind else { return Ok(()) };
-        let there = view.look(&entry.name)?;
-        match &there {
-            Some(there) if there.what != NodeType::Link => return Err(in_the_way(there)),
+        let existing = view.lookup(&entry.name)?;
+        match &existing {
+            Some(existing) if existing.node_type != NodeType::Link => return Err(cannot_replace(existing)),
             Some(_) if view.is_link_to(&entry.name, target)? => return Ok(()),
             Some(_) if !self.options.replace => {
                 return Err(io::Error::new(
@@ -511,9 +513,9 @@ impl<'a> TransferReceiver<'a> {
         }
         let key = key(entry);
         make_link(self.folder, &key, target, entry.mtime)?;
-        let placed = view.place(&key, &entry.name, there.as_ref());
+        let placed = view.place(&key, &entry.name, existing.as_ref());
         if placed.is_err() {
-            self.shelf.remove(&key);
+            self.partial_files.remove(&key);
         }
         placed
     }
@@ -524,7 +526,7 @@ impl<'a> TransferReceiver<'a> {
         match (error.raw_os_error().filter(|it| full.contains(it)), self.folder.free_bytes()) {
             (Some(_), Ok(free)) => {
                 format!(
-                    "{error}, after {at} of its {size} bytes; {free} bytes are free; what came is kept to go on with"
+                    "{error}, after {at} of its {size} bytes; {free} bytes are free; received data is kept, and the next transfer resumes there"
                 )
             }
             _ => error.to_string(),
@@ -543,14 +545,14 @@ fn no_room(needs: u64, free: u64, reserved: u64) -> String {
 /// A stream of data.
 struct DataStreamReceiver<'a, 's> {
     receiver: &'s TransferReceiver<'a>,
-    whole: &'s SyncSender<Whole>,
+    completed: &'s SyncSender<CompleteFile>,
     data: Vec<u8>,
 }
 
 /// The file that is being received on a lane.
-struct Coming {
+struct ReceivingFile {
     number: u64,
-    wanted: Box<Wanted>,
+    wanted: Box<RequestedFile>,
     /// None if it failed here: its remaining data is dropped.
     partial: Option<Partial>,
     /// Bytes received although it failed.
@@ -560,22 +562,22 @@ struct Coming {
 impl DataStreamReceiver<'_, '_> {
     fn run(mut self, stream: RecvStream) -> Result<(), Error> {
         let mut records = MessageReader::new(stream);
-        let mut coming: Option<Coming> = None;
+        let mut current: Option<ReceivingFile> = None;
         let out_of_turn = || Error::Peer("sent a part of a file out of turn".to_owned());
         while let Some(record) = records.next::<DataMessage>()? {
-            match (record, &mut coming) {
-                (DataMessage::File { number, chunks }, None) => coming = Some(self.begin(number, chunks)?),
+            match (record, &mut current) {
+                (DataMessage::File { number, chunks }, None) => current = Some(self.begin(number, chunks)?),
                 (DataMessage::Chunk { len, value }, Some(file)) => {
                     self.data.resize(len as usize, 0);
                     records.data(&mut self.data)?;
                     self.chunk(file, &value)?;
                 }
                 (DataMessage::End { digest }, Some(_)) => {
-                    let Some(file) = coming.take() else { continue };
+                    let Some(file) = current.take() else { continue };
                     self.end(file, &digest)?;
                 }
                 (DataMessage::Broken { why }, Some(_)) => {
-                    let Some(file) = coming.take() else { continue };
+                    let Some(file) = current.take() else { continue };
                     self.broken(&file, &why);
                 }
                 (DataMessage::Unsent { number, why }, None) => {
@@ -586,10 +588,10 @@ impl DataStreamReceiver<'_, '_> {
                 }
                 (DataMessage::Same { number }, None) => {
                     let wanted = self.take(number)?;
-                    let (Some(there), true) = (&wanted.there, wanted.has_hash) else { return Err(out_of_turn()) };
+                    let (Some(existing), true) = (&wanted.existing, wanted.has_hash) else { return Err(out_of_turn()) };
                     self.unreserve(&wanted);
                     self.receiver.close(number, &wanted.key);
-                    self.receiver.is_same(&mut View::new(self.receiver.folder), number, &wanted.entry, there);
+                    self.receiver.is_same(&mut View::new(self.receiver.folder), number, &wanted.entry, existing);
                 }
                 (DataMessage::Differs { number }, None) => {
                     let wanted = self.take(number)?;
@@ -603,24 +605,24 @@ impl DataStreamReceiver<'_, '_> {
                 _ => return Err(out_of_turn()),
             }
         }
-        if coming.is_some() { Err(Error::Peer("ended in the midst of a file".to_owned())) } else { Ok(()) }
+        if current.is_some() { Err(Error::Peer("ended within a file".to_owned())) } else { Ok(()) }
     }
 
     /// Takes a requested file that has not begun.
-    fn take(&self, number: u64) -> Result<Box<Wanted>, Error> {
+    fn take(&self, number: u64) -> Result<Box<RequestedFile>, Error> {
         let taken = lock(&self.receiver.state).open.get_mut(&number).and_then(Option::take);
         taken.ok_or_else(|| Error::Peer(format!("sends entry {number}, which was not asked for")))
     }
 
     /// Releases the space reserved for a file that has not begun.
-    fn unreserve(&self, wanted: &Wanted) {
+    fn unreserve(&self, wanted: &RequestedFile) {
         self.receiver.reserved.fetch_sub(missing(wanted), Ordering::Relaxed);
     }
 
-    fn begin(&self, number: u64, chunks: u64) -> Result<Coming, Error> {
+    fn begin(&self, number: u64, chunks: u64) -> Result<ReceivingFile, Error> {
         let mut wanted = self.take(number)?;
         let receiver = self.receiver;
-        if wanted.there.is_some() && !receiver.options.replace {
+        if wanted.existing.is_some() && !receiver.options.replace {
             return Err(Error::Peer(format!("sends entry {number}, which must not be replaced")));
         }
         let before = missing(&wanted);
@@ -631,27 +633,27 @@ impl DataStreamReceiver<'_, '_> {
         }
         receiver.reserved.fetch_add(missing(&wanted) - before, Ordering::Relaxed);
         let had = wanted.resume.bytes(wanted.entry.size());
-        let mut coming = Coming { number, partial: None, wanted, surplus: 0 };
-        match Partial::new(&receiver.shelf, &coming.wanted.entry, std::mem::take(&mut coming.wanted.resume)) {
+        let mut current = ReceivingFile { number, partial: None, wanted, surplus: 0 };
+        match Partial::new(&receiver.partial_files, &current.wanted.entry, std::mem::take(&mut current.wanted.resume)) {
             Ok(partial) => {
                 add(&receiver.counts.had_bytes, had);
-                coming.partial = Some(partial);
+                current.partial = Some(partial);
             }
             Err(error) => {
-                receiver.reserved.fetch_sub(coming.wanted.entry.size() - had, Ordering::Relaxed);
-                self.fail(&coming, &format!("it cannot be written: {error}"));
+                receiver.reserved.fetch_sub(current.wanted.entry.size() - had, Ordering::Relaxed);
+                self.fail(&current, &format!("it cannot be written: {error}"));
             }
         }
-        Ok(coming)
+        Ok(current)
     }
 
     /// Fails a file. Its remaining data is dropped.
-    fn fail(&self, file: &Coming, why: &str) {
+    fn fail(&self, file: &ReceivingFile, why: &str) {
         self.receiver.close(file.number, &file.wanted.key);
         self.receiver.fail(file.number, &file.wanted.entry.name, why);
     }
 
-    fn chunk(&self, file: &mut Coming, value: &crate::digest::Digest) -> Result<(), Error> {
+    fn chunk(&self, file: &mut ReceivingFile, value: &crate::digest::Digest) -> Result<(), Error> {
         let (data, receiver) = (&self.data, self.receiver);
         let Some(partial) = &mut file.partial else {
             // The sender had not been notified yet, but it must not send more than the file has.
@@ -690,8 +692,8 @@ impl DataStreamReceiver<'_, '_> {
         Ok(())
     }
 
-    fn end(&self, file: Coming, digest: &crate::digest::Digest) -> Result<(), Error> {
-        let Coming { number, wanted, partial, .. } = file;
+    fn end(&self, file: ReceivingFile, digest: &crate::digest::Digest) -> Result<(), Error> {
+        let ReceivingFile { number, wanted, partial, .. } = file;
         let Some(partial) = partial else { return Ok(()) };
         if partial.missing() > 0 {
             return Err(Error::Peer(format!("ends entry {number} before its end")));
@@ -707,12 +709,12 @@ impl DataStreamReceiver<'_, '_> {
         };
         let (key, data) = partial.end();
         if own != *digest {
-            receiver.shelf.remove(&key);
+            receiver.partial_files.remove(&key);
             receiver.close(number, &wanted.key);
             receiver.fail(number, &entry.name, "it came with another checksum than the sender's");
             return Ok(());
         }
-        let permissions = receiver.permissions(entry, wanted.there.as_ref());
+        let permissions = receiver.permissions(entry, wanted.existing.as_ref());
         if let Err(error) = finish_file(&data, permissions, entry.mtime) {
             receiver.close(number, &wanted.key);
             receiver.fail(number, &entry.name, &format!("its mode and time cannot be set: {error}"));
@@ -720,12 +722,12 @@ impl DataStreamReceiver<'_, '_> {
         }
         let data = (entry.size() >= LARGE).then_some(data);
         // The part that failed reports the end of the queue.
-        let _ = self.whole.send(Whole { number, wanted, file: data });
+        let _ = self.completed.send(CompleteFile { number, wanted, file: data });
         Ok(())
     }
 
     /// Handles a file that the sender aborted.
-    fn broken(&self, file: &Coming, why: &str) {
+    fn broken(&self, file: &ReceivingFile, why: &str) {
         let Some(partial) = &file.partial else { return };
         let receiver = self.receiver;
         receiver.reserved.fetch_sub(partial.missing(), Ordering::Relaxed);
@@ -739,6 +741,6 @@ fn at_the_sender(why: &str) -> String {
 }
 
 /// Bytes that a file which has not begun needs.
-fn missing(wanted: &Wanted) -> u64 {
+fn missing(wanted: &RequestedFile) -> u64 {
     wanted.entry.size() - wanted.resume.bytes(wanted.entry.size())
 }

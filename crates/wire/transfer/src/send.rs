@@ -22,8 +22,8 @@ use crate::message::{
 };
 use crate::message_writer::MessageWriter;
 use crate::progress::{ProgressCounters, ProgressObserver, add, get};
-use crate::walk::{SourcePath, WalkItem, shown_path, stamp, walk};
-use crate::worker_pool::{WorkerPool, lock, nap};
+use crate::walk::{SourcePath, WalkItem, mtime_of, shown_path, walk};
+use crate::worker_pool::{WorkerPool, lock, wait_for_change};
 
 /// Entries that were listed and are not over: enough for small files to fill a long path, few enough for memory.
 pub const MAX_OPEN: usize = 16_384;
@@ -75,13 +75,13 @@ struct State {
 }
 
 struct Sender<'a> {
-    crew: WorkerPool<'a>,
+    workers: WorkerPool<'a>,
     options: SendOptions,
     watch: &'a dyn ProgressObserver,
     counts: ProgressCounters,
     state: Mutex<State>,
     changed: Condvar,
-    outbox: MessageWriter,
+    message_writer: MessageWriter,
     summary: Mutex<Option<Summary>>,
 }
 
@@ -98,25 +98,25 @@ pub fn send(
     watch: &dyn ProgressObserver,
 ) -> Result<TransferOutcome, Error> {
     let sender = Sender {
-        crew: WorkerPool::new(connection),
+        workers: WorkerPool::new(connection),
         options,
         watch,
         counts: ProgressCounters::default(),
         state: Mutex::default(),
         changed: Condvar::new(),
-        outbox: MessageWriter::default(),
+        message_writer: MessageWriter::default(),
         summary: Mutex::default(),
     };
     add(&sender.counts.total_bytes, amount.bytes);
     add(&sender.counts.total_entries, amount.entries);
     std::thread::scope(|scope| {
         let it = &sender;
-        it.crew.spawn(scope, move || it.begin(connection, sources, amount, scope));
-        it.crew.wait(|| watch.look(&it.counts.progress()));
+        it.workers.spawn(scope, move || it.begin(connection, sources, amount, scope));
+        it.workers.wait(|| watch.on_progress(&it.counts.progress()));
     });
-    connection.expect(None);
+    connection.announce(None);
     let (summary, counts) = (lock(&sender.summary).take(), sender.counts);
-    sender.crew.end()?;
+    sender.workers.end()?;
     let summary = summary.ok_or_else(|| Error::Peer("ended without a summary".to_owned()))?;
     let own = (get(&counts.made), get(&counts.same));
     if (summary.made, summary.same) != own {
@@ -140,12 +140,12 @@ impl<'a> Sender<'a> {
         'a: 's,
     {
         wait(connection.admitted())?;
-        connection.expect(Some(amount.bytes));
-        let (mut say, hear) = wait(connection.open())?;
-        say.set_priority(URGENT);
+        connection.announce(Some(amount.bytes));
+        let (mut control, replies) = wait(connection.open())?;
+        control.set_priority(URGENT);
         let hello = Hello::new(self.options, amount);
-        wait(say.write_all(&first_frame(&hello)))?;
-        let mut replies = MessageReader::new(hear);
+        wait(control.write_all(&first_frame(&hello)))?;
+        let mut replies = MessageReader::new(replies);
         let welcome: Welcome = replies.first()?;
         if welcome.free_bytes < amount.bytes {
             self.watch.note(&format!(
@@ -153,11 +153,11 @@ impl<'a> Sender<'a> {
                 welcome.free_bytes, amount.bytes
             ));
         }
-        self.crew.spawn(scope, move || self.outbox.run(&self.crew, say));
-        self.crew.spawn(scope, move || self.hear(replies));
+        self.workers.spawn(scope, move || self.message_writer.run(&self.workers, control));
+        self.workers.spawn(scope, move || self.receive_replies(replies));
         for _ in 0..self.options.lanes {
             let stream = wait(connection.open_one_way())?;
-            self.crew.spawn(scope, move || DataStreamSender::new(self, stream).run());
+            self.workers.spawn(scope, move || DataStreamSender::new(self, stream).run());
         }
         self.list(sources);
         Ok(())
@@ -177,10 +177,10 @@ impl<'a> Sender<'a> {
                 }
             };
             let mut state = lock(&self.state);
-            while state.open.len() >= MAX_OPEN && !self.crew.is_over() {
-                state = nap(&self.changed, state);
+            while state.open.len() >= MAX_OPEN && !self.workers.is_over() {
+                state = wait_for_change(&self.changed, state);
             }
-            if self.crew.is_over() {
+            if self.workers.is_over() {
                 return Err(());
             }
             let is_file = matches!(entry.kind, crate::entry::EntryKind::File { .. });
@@ -195,7 +195,7 @@ impl<'a> Sender<'a> {
             state.listed += 1;
             state.open.insert(number, listed);
             drop(state);
-            self.outbox.push(&self.crew, &Listing::Entry(entry));
+            self.message_writer.push(&self.workers, &Listing::Entry(entry));
             Ok(())
         });
         if ended.is_ok() {
@@ -204,15 +204,15 @@ impl<'a> Sender<'a> {
             let entries = state.listed;
             drop(state);
             self.changed.notify_all();
-            self.outbox.push(&self.crew, &Listing::End { entries, failed: refused });
-            self.outbox.end();
+            self.message_writer.push(&self.workers, &Listing::End { entries, failed: refused });
+            self.message_writer.end();
         }
     }
 
     /// Withdraws bytes that were announced to the law and are not sent: the receiver has them, or they have failed.
     /// Listings and heads of records are subtracted from the rest as data are.
-    fn forgo(&self, bytes: u64) {
-        self.crew.connection().forgo(bytes);
+    fn withdraw(&self, bytes: u64) {
+        self.workers.connection().withdraw(bytes);
     }
 
     /// Counts and reports an entry that failed here.
@@ -222,7 +222,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Completes a listed entry. Returns it, if it was not complete before.
-    fn over(&self, number: u64) -> Option<ListedEntry> {
+    fn complete_entry(&self, number: u64) -> Option<ListedEntry> {
         let mut state = lock(&self.state);
         let listed = state.open.remove(&number);
         // The listing continues when there is room for more, and lanes end when nothing is left.
@@ -236,11 +236,11 @@ impl<'a> Sender<'a> {
         listed
     }
 
-    fn hear(&self, mut replies: MessageReader<transport::RecvStream>) -> Result<(), Error> {
-        let unknown = |number| Error::Peer(format!("speaks of entry {number}, which is not open"));
+    fn receive_replies(&self, mut replies: MessageReader<transport::RecvStream>) -> Result<(), Error> {
+        let unknown = |number| Error::Peer(format!("refers to entry {number}, which is not open"));
         while let Some(reply) = replies.next::<ReceiverMessage>()? {
             if lock(&self.summary).is_some() {
-                return Err(Error::Peer("goes on after its summary".to_owned()));
+                return Err(Error::Peer("continues after its summary".to_owned()));
             }
             match reply {
                 ReceiverMessage::Want { number, have, start } => {
@@ -260,14 +260,14 @@ impl<'a> Sender<'a> {
                     self.changed.notify_all();
                 }
                 ReceiverMessage::Settled { number, was_there } => {
-                    let listed = self.over(number).ok_or_else(|| unknown(number))?;
+                    let listed = self.complete_entry(number).ok_or_else(|| unknown(number))?;
                     add(if was_there { &self.counts.same } else { &self.counts.made }, 1);
                     if was_there {
                         add(&self.counts.had_bytes, listed.size);
                     }
                     // Otherwise a lane has subtracted it.
                     if was_there && listed.may_be_wanted {
-                        self.forgo(listed.size);
+                        self.withdraw(listed.size);
                     }
                 }
                 ReceiverMessage::Failed { number, name, why } => {
@@ -280,11 +280,11 @@ impl<'a> Sender<'a> {
                     }
                     let is_known = state.broken.remove(&number);
                     drop(state);
-                    let listed = self.over(number);
+                    let listed = self.complete_entry(number);
                     let is_over = listed.is_none();
                     // A lane that has its job, or will get it, does this itself.
                     if let Some(listed) = listed.filter(|listed| listed.may_be_wanted) {
-                        self.forgo(listed.size);
+                        self.withdraw(listed.size);
                     }
                     if is_known {
                         continue;
@@ -305,7 +305,7 @@ impl<'a> Sender<'a> {
                     }
                     drop(state);
                     *lock(&self.summary) = Some(summary);
-                    self.crew.done();
+                    self.workers.done();
                 }
             }
         }
@@ -317,7 +317,7 @@ impl<'a> Sender<'a> {
 
     /// Returns whether the receiver still waits for that file.
     fn is_open(&self, number: u64) -> bool {
-        !self.crew.is_over() && lock(&self.state).open.contains_key(&number)
+        !self.workers.is_over() && lock(&self.state).open.contains_key(&number)
     }
 }
 
@@ -373,7 +373,7 @@ impl<'a, 's> DataStreamSender<'a, 's> {
             self.done = 0;
             let sent = self.send(&job);
             // It has failed, or the receiver has it already.
-            self.sender.forgo(job.size.saturating_sub(self.done));
+            self.sender.withdraw(job.size.saturating_sub(self.done));
             match sent {
                 Ok(()) => {}
                 Err(Stop::All(error)) => return Err(error),
@@ -403,7 +403,7 @@ impl<'a, 's> DataStreamSender<'a, 's> {
     fn next_job(&mut self) -> Result<Option<FileJob>, Error> {
         loop {
             let mut state = lock(&self.sender.state);
-            if self.sender.crew.is_over() {
+            if self.sender.workers.is_over() {
                 return Ok(None);
             }
             if let Some(job) = state.jobs.pop_front() {
@@ -413,7 +413,7 @@ impl<'a, 's> DataStreamSender<'a, 's> {
                 return Ok(None);
             }
             if self.records.is_empty() {
-                drop(nap(&self.sender.changed, state));
+                drop(wait_for_change(&self.sender.changed, state));
             } else {
                 drop(state);
                 self.flush()?;
@@ -451,16 +451,16 @@ impl<'a, 's> DataStreamSender<'a, 's> {
                 return Ok(self.put(&DataMessage::Differs { number })?);
             }
         }
-        let left_out = self.left_out(&file, job).map_err(before)?;
-        self.put(&DataMessage::File { number, chunks: left_out.chunks.count() })?;
-        let had = left_out.chunks.bytes(job.size);
+        let skipped_chunks = self.skipped_chunks(&file, job).map_err(before)?;
+        self.put(&DataMessage::File { number, chunks: skipped_chunks.chunks.count() })?;
+        let had = skipped_chunks.chunks.bytes(job.size);
         add(&self.sender.counts.had_bytes, had);
-        self.sender.forgo(had);
+        self.sender.withdraw(had);
         self.done = had;
         let mut tree = HashTree::default();
-        let mut left_out = left_out.chunks.iter().zip(&left_out.values).peekable();
+        let mut skipped_chunks = skipped_chunks.chunks.iter().zip(&skipped_chunks.values).peekable();
         for chunk in 0..chunks_of(job.size) {
-            if let Some((_, value)) = left_out.next_if(|&(it, _)| it == chunk) {
+            if let Some((_, value)) = skipped_chunks.next_if(|&(it, _)| it == chunk) {
                 tree.push(*value);
                 continue;
             }
@@ -495,7 +495,7 @@ impl<'a, 's> DataStreamSender<'a, 's> {
     fn digest(&mut self, file: &File, job: &FileJob) -> io::Result<Digest> {
         let mut tree = HashTree::default();
         for chunk in 0..chunks_of(job.size) {
-            if self.sender.crew.is_over() {
+            if self.sender.workers.is_over() {
                 break;
             }
             tree.push(read_chunk(file, &mut self.chunk, job.size, chunk)?);
@@ -503,18 +503,18 @@ impl<'a, 's> DataStreamSender<'a, 's> {
         if changed(file, job)? {
             return Err(io::Error::other("it changed while it was read"));
         }
-        if !self.sender.crew.is_over() {
+        if !self.sender.workers.is_over() {
             ended(file, job.size)?;
         }
         Ok(tree.root())
     }
 
     /// Reads the chunks that the receiver has. If they differ, all are sent.
-    fn left_out(&mut self, file: &File, job: &FileJob) -> io::Result<LeftOut> {
-        let Some(start) = &job.start else { return Ok(LeftOut::default()) };
+    fn skipped_chunks(&mut self, file: &File, job: &FileJob) -> io::Result<SkippedChunks> {
+        let Some(start) = &job.start else { return Ok(SkippedChunks::default()) };
         let (mut values, mut hash) = (Vec::new(), ValuesHash::default());
         for chunk in start.have.iter() {
-            if self.sender.crew.is_over() {
+            if self.sender.workers.is_over() {
                 break;
             }
             let value = read_chunk(file, &mut self.chunk, job.size, chunk)?;
@@ -522,13 +522,13 @@ impl<'a, 's> DataStreamSender<'a, 's> {
             hash.push(&value);
         }
         let is_same = hash.digest() == start.values;
-        Ok(if is_same { LeftOut { chunks: start.have.clone(), values } } else { LeftOut::default() })
+        Ok(if is_same { SkippedChunks { chunks: start.have.clone(), values } } else { SkippedChunks::default() })
     }
 }
 
 /// Chunks that are not sent, because the receiver has them, and their values in the same order.
 #[derive(Default)]
-struct LeftOut {
+struct SkippedChunks {
     chunks: ChunkSet,
     values: Vec<Digest>,
 }
@@ -549,5 +549,5 @@ fn ended(file: &File, size: u64) -> io::Result<()> {
 /// Returns whether a file is no longer the one that was listed.
 fn changed(file: &File, job: &FileJob) -> io::Result<bool> {
     let now = file.metadata()?;
-    Ok(!now.is_file() || now.size() != job.size || stamp(&now) != job.mtime)
+    Ok(!now.is_file() || now.size() != job.size || mtime_of(&now) != job.mtime)
 }

@@ -76,15 +76,15 @@ impl SourcePath {
     }
 }
 
-/// Counts the contents, as long as `goes_on` returns true.
-pub fn survey(sources: &[SourcePath], goes_on: impl Fn() -> bool) -> Amount {
+/// Counts the contents, as long as `should_continue` returns true.
+pub fn survey(sources: &[SourcePath], should_continue: impl Fn() -> bool) -> Amount {
     let mut amount = Amount::default();
     let count = |found: WalkItem| {
         if let WalkItem::Entry(entry, _) = found {
             amount.entries += 1;
             amount.bytes += entry.size();
         }
-        if goes_on() { Ok(()) } else { Err(()) }
+        if should_continue() { Ok(()) } else { Err(()) }
     };
     // The count is not used if it was ended.
     let _ = walk(sources, count);
@@ -152,12 +152,12 @@ fn entry(path: &Path, name: Name) -> Result<Entry, String> {
         kind if kind.is_socket() => return Err("it is a socket, which is not sent".to_owned()),
         _ => return Err("it is a device, which is not sent".to_owned()),
     };
-    let entry = Entry { name, mode: metadata.mode() & MODES, mtime: stamp(&metadata), kind };
+    let entry = Entry { name, mode: metadata.mode() & MODES, mtime: mtime_of(&metadata), kind };
     entry.check_target().map_err(|why| why.to_string())?;
     Ok(entry)
 }
 
-pub(crate) fn stamp(metadata: &Metadata) -> Mtime {
+pub(crate) fn mtime_of(metadata: &Metadata) -> Mtime {
     Mtime::of_file(metadata.mtime(), metadata.mtime_nsec())
 }
 

@@ -10,7 +10,7 @@ use transport::Connection;
 use crate::error::Error;
 
 /// The interval at which waits check for the end.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Number of checks, over a second, whether a peer that closed the connection did so because all was complete.
 const GOODBYE_LOOKS: u32 = 200;
@@ -20,15 +20,15 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for a change, [`LOOK`] at most.
-pub(crate) fn nap<'a, T>(changed: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-    changed.wait_timeout(guard, LOOK).unwrap_or_else(PoisonError::into_inner).0
+/// Waits for a change, [`POLL_INTERVAL`] at most.
+pub(crate) fn wait_for_change<'a, T>(changed: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    changed.wait_timeout(guard, POLL_INTERVAL).unwrap_or_else(PoisonError::into_inner).0
 }
 
 /// The threads of a transfer.
 pub(crate) struct WorkerPool<'a> {
     connection: &'a Connection,
-    trouble: Mutex<Option<Error>>,
+    first_error: Mutex<Option<Error>>,
     is_over: AtomicBool,
     is_done: AtomicBool,
     running: Mutex<usize>,
@@ -39,7 +39,7 @@ impl<'a> WorkerPool<'a> {
     pub(crate) fn new(connection: &'a Connection) -> Self {
         Self {
             connection,
-            trouble: Mutex::new(None),
+            first_error: Mutex::new(None),
             is_over: AtomicBool::new(false),
             is_done: AtomicBool::new(false),
             running: Mutex::new(0),
@@ -65,11 +65,11 @@ impl<'a> WorkerPool<'a> {
 
     /// Returns whether all is complete, or will be within a moment: messages before the close may still wait to be read
     /// by another thread.
-    fn is_soon_done(&self) -> bool {
+    fn is_done_soon(&self) -> bool {
         (0..GOODBYE_LOOKS).any(|_| {
             let is_done = self.is_done.load(Ordering::Acquire);
             if !is_done {
-                std::thread::sleep(LOOK / 10);
+                std::thread::sleep(POLL_INTERVAL / 10);
             }
             is_done
         })
@@ -78,13 +78,13 @@ impl<'a> WorkerPool<'a> {
     /// Ends all parts, with the first error that was found. The connection is closed, so no part waits for the peer any
     /// more.
     pub(crate) fn fail(&self, error: Error) {
-        if error.is_goodbye() && self.is_soon_done() {
+        if error.is_clean_close() && self.is_done_soon() {
             return;
         }
-        let mut trouble = lock(&self.trouble);
-        if trouble.is_none() {
+        let mut first_error = lock(&self.first_error);
+        if first_error.is_none() {
             self.connection.close(error.code(), &error.to_peer());
-            *trouble = Some(error);
+            *first_error = Some(error);
             self.is_over.store(true, Ordering::Release);
         }
     }
@@ -103,35 +103,35 @@ impl<'a> WorkerPool<'a> {
     pub(crate) fn spawn_with<'scope, 'env, T: Send + 'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, 'env>,
-        held: T,
+        guard: T,
         part: impl FnOnce(&T) -> Result<(), Error> + Send + 'scope,
     ) {
         *lock(&self.running) += 1;
         let work = move || {
             // Counted also if it panics.
             let _done = Done(self);
-            if let Err(error) = part(&held) {
+            if let Err(error) = part(&guard) {
                 self.fail(error);
             }
         };
         if let Err(error) = Builder::new().name("narrows files".into()).spawn_scoped(scope, work) {
-            self.left();
+            self.on_thread_end();
             self.fail(Error::local("make", "a thread")(error));
         }
     }
 
-    fn left(&self) {
+    fn on_thread_end(&self) {
         *lock(&self.running) -= 1;
         self.changed.notify_all();
     }
 
     /// Waits until all parts are complete. `look` returns whether to continue.
-    pub(crate) fn wait(&self, mut look: impl FnMut() -> bool) {
+    pub(crate) fn wait(&self, mut should_continue: impl FnMut() -> bool) {
         let mut running = lock(&self.running);
         while *running > 0 {
-            running = nap(&self.changed, running);
+            running = wait_for_change(&self.changed, running);
             drop(running);
-            if !look() {
+            if !should_continue() {
                 self.fail(Error::Interrupted);
             }
             running = lock(&self.running);
@@ -140,7 +140,7 @@ impl<'a> WorkerPool<'a> {
 
     /// Returns the first error, if there was any.
     pub(crate) fn end(self) -> Result<(), Error> {
-        self.trouble.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+        self.first_error.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 }
 
@@ -149,7 +149,7 @@ struct Done<'a, 'b>(&'a WorkerPool<'b>);
 
 impl Drop for Done<'_, '_> {
     fn drop(&mut self) {
-        self.0.left();
+        self.0.on_thread_end();
     }
 }
 
@@ -169,27 +169,27 @@ mod tests {
 
     /// A part that fails drops its end of a queue. A part that sees the queue end must also see that the transfer is over.
     #[test]
-    fn what_a_failing_part_held_ends_after_its_failure_is_known() {
+    fn guards_are_dropped_after_the_failure_is_recorded() {
         let law = |path: &PathInfo| Law::Fixed(Fixed::new(path, fixed::Params::for_path(path)));
         let config = Config::new(Settings::new(Service::named("files"), Arc::new(law))).unwrap();
         let listener = Endpoint::listen("127.0.0.1:0".parse().unwrap(), &config).unwrap();
         let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
-        let caller = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+        let client = Endpoint::client("127.0.0.1:0".parse().unwrap(), &config).unwrap();
         std::thread::scope(|scope| {
-            let accept = || block_on(PATIENCE, "a caller comes", listener.accept()).unwrap().admit().unwrap();
+            let accept = || block_on(PATIENCE, "a client comes", listener.accept()).unwrap().admit().unwrap();
             let admitted = scope.spawn(accept);
-            let connect = caller.connect(address, trust, None);
+            let connect = client.connect(address, trust, None);
             let connection = block_on(PATIENCE, "the listener answers", connect).unwrap();
-            // The first failure closes the connection: a listener that has not yet admitted the caller would never receive
+            // The first failure closes the connection: a listener that has not yet admitted the client would never receive
             // it.
             let _admitted = admitted.join().unwrap();
             for _ in 0..1_000 {
-                let crew = WorkerPool::new(&connection);
-                let (held, queue) = sync_channel::<()>(1);
+                let workers = WorkerPool::new(&connection);
+                let (guard, queue) = sync_channel::<()>(1);
                 std::thread::scope(|scope| {
-                    crew.spawn_with(scope, held, |_| Err(Error::Peer("fails".to_owned())));
+                    workers.spawn_with(scope, guard, |_| Err(Error::Peer("fails".to_owned())));
                     assert_eq!(queue.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
-                    assert!(crew.is_over());
+                    assert!(workers.is_over());
                 });
             }
         });

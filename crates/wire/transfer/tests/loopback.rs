@@ -59,7 +59,7 @@ impl Drop for TransferDir {
 
 /// Records notes, and ends a transfer once `ends_at` bytes have moved. One that takes too long fails its test.
 struct NoteRecorder {
-    said: Mutex<Vec<String>>,
+    notes: Mutex<Vec<String>>,
     ends_at: Option<u64>,
     begun: Instant,
 }
@@ -67,30 +67,30 @@ struct NoteRecorder {
 impl Default for NoteRecorder {
     #[expect(clippy::disallowed_methods, reason = "a test's patience is wall-clock time")]
     fn default() -> Self {
-        Self { said: Mutex::default(), ends_at: None, begun: Instant::now() }
+        Self { notes: Mutex::default(), ends_at: None, begun: Instant::now() }
     }
 }
 
 /// Runs a future of a test to its end.
 #[track_caller]
 fn wait<T>(future: impl Future<Output = T>) -> T {
-    block_on(PATIENCE, "both ends do what this part of the test needs", future)
+    block_on(PATIENCE, "both ends finish this part of the test", future)
 }
 
 impl ProgressObserver for NoteRecorder {
-    fn look(&self, progress: &TransferProgress) -> bool {
+    fn on_progress(&self, progress: &TransferProgress) -> bool {
         assert!(self.begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: the transfer ends; {progress:?}");
-        self.ends_at.is_none_or(|most| progress.moved_bytes < most)
+        self.ends_at.is_none_or(|max| progress.moved_bytes < max)
     }
 
     fn note(&self, text: &str) {
-        self.said.lock().unwrap().push(text.to_owned());
+        self.notes.lock().unwrap().push(text.to_owned());
     }
 }
 
 impl NoteRecorder {
     fn take(&self) -> Vec<String> {
-        let mut notes = std::mem::take(&mut *self.said.lock().unwrap());
+        let mut notes = std::mem::take(&mut *self.notes.lock().unwrap());
         notes.sort();
         notes
     }
@@ -148,10 +148,10 @@ fn connected<S, R: Send>(
             listener.end(CloseCode::NONE, "");
             received
         });
-        let caller = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &config).unwrap();
-        let connection = wait(caller.connect(address, trust, None)).unwrap();
+        let client = Endpoint::client("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+        let connection = wait(client.connect(address, trust, None)).unwrap();
         let sent = sender(&connection);
-        caller.end(CloseCode::NONE, "");
+        client.end(CloseCode::NONE, "");
         (sent, receiving.join().unwrap())
     })
 }
@@ -268,8 +268,8 @@ fn a_tree_arrives_as_it_was_and_is_not_sent_again() {
     assert_eq!(outcome.summary.moved_bytes, 0);
     let checksum = TransferOptions { checksum: true, ..exact };
     let ends = transfer_of(&scratch, std::slice::from_ref(&from), checksum);
-    let said = "`tree/one` is not received: a file that differs is here; --overwrite at the receiver replaces it";
-    assert_eq!((&ends.receiver, &ends.sender), (&vec![said.to_owned()], &vec![said.to_owned()]));
+    let error_text = "`tree/one` is not received: a file that differs is here; --overwrite at the receiver replaces it";
+    assert_eq!((&ends.receiver, &ends.sender), (&vec![error_text.to_owned()], &vec![error_text.to_owned()]));
     assert_eq!(ends.sent.unwrap().failed, 1);
     let outcome = transfer_of(&scratch, &[from], TransferOptions { replace: true, ..checksum }).is_fine();
     assert_eq!(outcome.summary.moved_bytes, CHUNK as u64);
@@ -321,7 +321,7 @@ fn mask(scratch: &TransferDir) -> u32 {
 
 /// A receiver's permissions are its own: those of the sender apply to new entries, and to all only on request.
 #[test]
-fn what_is_there_keeps_its_mode() {
+fn existing_entries_keep_their_mode() {
     let scratch = TransferDir::new("modes");
     let sent =
         [("tree/same", 0o666), ("tree/other", 0o644), ("tree/new", 0o757), ("tree/sub/x", 0o444), ("tree/set", 0o7777)];
@@ -387,7 +387,7 @@ fn a_new_directory_is_closed_when_all_is_in_it() {
 }
 
 #[test]
-fn what_is_not_sent_is_said() {
+fn unsent_entries_are_reported() {
     let scratch = TransferDir::new("kinds");
     scratch.write("tree/good", b"good");
     let pipe = scratch.from("tree/pipe");
@@ -413,7 +413,7 @@ fn what_is_not_sent_is_said() {
 }
 
 #[test]
-fn what_was_cut_off_goes_on_where_it_was_verified() {
+fn interrupted_transfers_resume_where_verified() {
     let scratch = TransferDir::new("resume");
     let data = pattern(40 * CHUNK + 5, 3);
     let path = scratch.write("file", &data);
@@ -425,7 +425,7 @@ fn what_was_cut_off_goes_on_where_it_was_verified() {
     );
     assert!(matches!(ends.received, Err(Error::Interrupted)), "{:?}", ends.received);
     let sent = ends.sent.unwrap_err();
-    assert!(matches!(sent, Error::Transport(transport::Error::Closed(Closed::There { .. }))), "{sent}");
+    assert!(matches!(sent, Error::Transport(transport::Error::Closed(Closed::ByPeer { .. }))), "{sent}");
     assert!(!scratch.to("file").exists());
     let partials = scratch.to(transfer::PARTIALS);
     let partial = || {
@@ -433,17 +433,17 @@ fn what_was_cut_off_goes_on_where_it_was_verified() {
         names.filter(|it| it.extension().is_none()).collect::<Vec<_>>()
     };
     let [file] = &partial()[..] else { panic!("{:?}", partial()) };
-    let whole = fs::metadata(file).unwrap().len() / CHUNK as u64;
-    assert!((4..40).contains(&whole), "{whole}");
+    let whole_chunks = fs::metadata(file).unwrap().len() / CHUNK as u64;
+    assert!((4..40).contains(&whole_chunks), "{whole_chunks}");
     // Modified chunks are sent again, and no others: one in the middle, and the first and the last one.
     let mut bytes = fs::read(file).unwrap();
-    let damaged = [0, 2, whole as usize - 1];
+    let damaged = [0, 2, whole_chunks as usize - 1];
     for chunk in damaged {
         bytes[chunk * CHUNK + 9] ^= 1;
     }
     fs::write(file, bytes).unwrap();
     let outcome = transfer_of(&scratch, std::slice::from_ref(&path), TransferOptions::default()).is_fine();
-    let had = (whole - damaged.len() as u64) * CHUNK as u64;
+    let had = (whole_chunks - damaged.len() as u64) * CHUNK as u64;
     assert_eq!((outcome.summary.had_bytes, outcome.summary.moved_bytes), (had, data.len() as u64 - had));
     assert!(fs::read(scratch.to("file")).unwrap() == data);
     assert!(!partials.exists());
@@ -470,7 +470,7 @@ fn what_was_cut_off_goes_on_where_it_was_verified() {
 }
 
 #[test]
-fn a_file_with_more_than_its_size_says_fails_alone() {
+fn a_file_longer_than_its_size_fails_alone() {
     let scratch = TransferDir::new("procfs");
     // Of size 0 until it is read.
     let paths = ["/proc/version".into(), scratch.write("stays", &pattern(9, 3))];
@@ -485,11 +485,11 @@ fn a_file_that_changes_while_it_is_sent_fails_alone() {
     /// Changes a file when the transfer is under way.
     struct Changes(PathBuf, NoteRecorder);
     impl ProgressObserver for Changes {
-        fn look(&self, progress: &TransferProgress) -> bool {
+        fn on_progress(&self, progress: &TransferProgress) -> bool {
             if progress.moved_bytes > 0 {
                 fs::File::options().append(true).open(&self.0).unwrap().write_all(b"more").unwrap();
             }
-            self.1.look(progress)
+            self.1.on_progress(progress)
         }
         fn note(&self, text: &str) {
             self.1.note(text);
@@ -517,21 +517,21 @@ fn a_file_that_changes_while_it_is_sent_fails_alone() {
 fn one_folder_has_one_receiver() {
     let scratch = TransferDir::new("two");
     let first = DestDir::take(&scratch.to(""), "narrows recv to").unwrap();
-    let said = DestDir::take(&scratch.to(""), "narrows recv to").unwrap_err().to_string();
-    assert!(said.contains("is in use by process") && said.ends_with("narrows recv to"), "{said}");
+    let error_text = DestDir::take(&scratch.to(""), "narrows recv to").unwrap_err().to_string();
+    assert!(error_text.contains("is in use by process") && error_text.ends_with("narrows recv to"), "{error_text}");
     drop(first);
-    let said = DestDir::take(&scratch.to("no/such"), "").unwrap_err().to_string();
-    assert!(said.starts_with("cannot make"), "{said}");
+    let error_text = DestDir::take(&scratch.to("no/such"), "").unwrap_err().to_string();
+    assert!(error_text.starts_with("cannot make"), "{error_text}");
 }
 
 #[test]
 fn sources_have_names_of_their_own() {
     let scratch = TransferDir::new("sources");
     let (a, b) = (scratch.write("x/a", b""), scratch.write("y/a", b""));
-    let said = |paths: &[PathBuf]| SourcePath::of_all(paths).unwrap_err().to_string();
-    assert!(said(&[a, b]).ends_with("would both be `a` at the receiver"));
-    assert!(said(&[scratch.from("none")]).starts_with("cannot read"));
-    assert!(said(&["/".into()]).contains("has no name"), "{}", said(&["/".into()]));
+    let error_text = |paths: &[PathBuf]| SourcePath::of_all(paths).unwrap_err().to_string();
+    assert!(error_text(&[a, b]).ends_with("would both be `a` at the receiver"));
+    assert!(error_text(&[scratch.from("none")]).starts_with("cannot read"));
+    assert!(error_text(&["/".into()]).contains("has no name"), "{}", error_text(&["/".into()]));
     assert!(SourcePath::of_all(&[scratch.from("x/..")]).is_ok());
 }
 
@@ -539,7 +539,7 @@ fn sources_have_names_of_their_own() {
 fn lied(scratch: &TransferDir, lies: &[&[u8]]) -> (String, Vec<String>) {
     let folder = DestDir::take(&scratch.to(""), "test").unwrap();
     let notes = NoteRecorder::default();
-    let (told, received) = connected(
+    let (reported, received) = connected(
         |connection| {
             wait(async {
                 let (mut first, mut data) = (connection.open().await.unwrap(), None);
@@ -557,15 +557,15 @@ fn lied(scratch: &TransferDir, lies: &[&[u8]]) -> (String, Vec<String>) {
                     }
                 }
                 match connection.closed().await {
-                    Closed::There { code: CloseCode::APPLICATION, reason } => reason,
+                    Closed::ByPeer { code: CloseCode::APPLICATION, reason } => reason,
                     other => panic!("{other}"),
                 }
             })
         },
         |connection| receive(connection, &folder, ReceiveOptions::default(), &notes).unwrap_err(),
     );
-    assert_eq!(received.to_string().replace("the peer", "this peer"), told);
-    (told, notes.take())
+    assert_eq!(received.to_string().replace("the peer", "this peer"), reported);
+    (reported, notes.take())
 }
 
 fn hello() -> Vec<u8> {
@@ -589,28 +589,31 @@ fn listed(name: &str, size: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_sender_that_lies_is_told_so_and_writes_nothing() {
+fn a_malicious_sender_gets_an_error_and_writes_nothing() {
     let scratch = TransferDir::new("lies");
-    let told = |lies: &[&[u8]]| lied(&scratch, lies).0;
+    let reported = |lies: &[&[u8]]| lied(&scratch, lies).0;
     let absolute = std::env::temp_dir().join(format!("narrows-lies-{}", std::process::id()));
     for name in ["../x", absolute.to_str().unwrap(), "a/../../x", "a\0", "", ".narrows-partial/x", ".narrows.lock"] {
         // An entry as the codec has it, but for its name.
         let entry = (0u8, name.as_bytes().to_vec(), 0o644u32, (1i64, 0u32), (1u8, 1u64));
-        let said = told(&[&hello(), &message(&entry)]);
-        assert_eq!(said, "this peer sent a message that cannot be read, or with a name that may not be", "{name}");
+        let error_text = reported(&[&hello(), &message(&entry)]);
+        assert_eq!(
+            error_text, "this peer sent a message that cannot be read, or with a name that may not be",
+            "{name}"
+        );
     }
-    assert_eq!(told(&[&hello(), &[0xff; 4]]), "this peer sent a message of 4294967295 bytes; it may have 16384");
-    assert!(told(&[&frame(b"{}")]).starts_with("this peer does not transfer files"));
+    assert_eq!(reported(&[&hello(), &[0xff; 4]]), "this peer sent a message of 4294967295 bytes; it may have 16384");
+    assert!(reported(&[&frame(b"{}")]).starts_with("this peer does not transfer files"));
     let end = message(&Listing::End { entries: 2, failed: 0 });
-    let said = told(&[&hello(), &[listed("a", 1), end].concat()]);
-    assert_eq!(said, "this peer reports that it listed 2 entries, and listed 1");
+    let error_text = reported(&[&hello(), &[listed("a", 1), end].concat()]);
+    assert_eq!(error_text, "this peer reports that it listed 2 entries, and listed 1");
     let twice = [listed("a", 1), listed("a", 1)].concat();
-    assert_eq!(told(&[&hello(), &twice]), "this peer lists `a` twice");
+    assert_eq!(reported(&[&hello(), &twice]), "this peer lists `a` twice");
     let file = |number, chunks| message(&DataMessage::File { number, chunks });
-    assert_eq!(told(&[&hello(), &[], &file(5, 0)]), "this peer sends entry 5, which was not asked for");
+    assert_eq!(reported(&[&hello(), &[], &file(5, 0)]), "this peer sends entry 5, which was not asked for");
     let chunk = |len, value| message(&DataMessage::Chunk { len, value });
-    let said = told(&[&hello(), &[], &chunk(5, [0; 32]), b"12345"]);
-    assert_eq!(said, "this peer sent a part of a file out of turn");
+    let error_text = reported(&[&hello(), &[], &chunk(5, [0; 32]), b"12345"]);
+    assert_eq!(error_text, "this peer sent a part of a file out of turn");
     // None of this created a file.
     let names: Vec<_> = fs::read_dir(scratch.to("")).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert!(names.is_empty(), "{names:?}");
@@ -626,19 +629,19 @@ fn chunks_that_do_not_fit_make_no_file() {
     let (replies, received) = connected(
         |connection| {
             wait(async {
-                let (mut say, mut hear) = connection.open().await.unwrap();
-                say.write_all(&hello()).await.unwrap();
-                say.write_all(&listed("bad-chunk", 5)).await.unwrap();
-                say.write_all(&listed("bad-hash", 5)).await.unwrap();
-                say.write_all(&message(&Listing::End { entries: 2, failed: 0 })).await.unwrap();
-                say.finish().unwrap();
+                let (mut control, mut replies_stream) = connection.open().await.unwrap();
+                control.write_all(&hello()).await.unwrap();
+                control.write_all(&listed("bad-chunk", 5)).await.unwrap();
+                control.write_all(&listed("bad-hash", 5)).await.unwrap();
+                control.write_all(&message(&Listing::End { entries: 2, failed: 0 })).await.unwrap();
+                control.finish().unwrap();
                 let mut replies = Vec::new();
                 let mut lane = None;
                 loop {
                     let mut len = [0; 4];
                     let mut at = 0;
                     while at < 4 {
-                        match hear.read(&mut len[at..]).await.unwrap() {
+                        match replies_stream.read(&mut len[at..]).await.unwrap() {
                             0 => return replies,
                             count => at += count,
                         }
@@ -646,7 +649,7 @@ fn chunks_that_do_not_fit_make_no_file() {
                     let mut bytes = vec![0; u32::from_be_bytes(len) as usize];
                     at = 0;
                     while at < bytes.len() {
-                        at += hear.read(&mut bytes[at..]).await.unwrap();
+                        at += replies_stream.read(&mut bytes[at..]).await.unwrap();
                     }
                     if bytes[0] == b'{' {
                         continue;

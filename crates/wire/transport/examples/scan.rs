@@ -44,14 +44,14 @@ fn scan(address: SocketAddr, rate: u64, stop: &AtomicBool) -> std::io::Result<(u
 #[allow(clippy::disallowed_methods)] // An example may take the time.
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
-    let lasts: u64 = args.get(1).map_or(Ok(5), |text| text.parse())?;
+    let duration_s: u64 = args.get(1).map_or(Ok(5), |text| text.parse())?;
     let rate: u64 = args.get(2).map_or(Ok(20_000), |text| text.parse())?;
     let kind = laws::catalog::LawKind::from_name("bbr").ok_or("no such law")?;
     let config = Config::new(Settings::new(Service::named("scan"), defaults_of(kind)))?;
     let listener = Endpoint::listen("127.0.0.1:0".parse()?, &config)?;
     let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
-    let came = Arc::new(AtomicU64::new(0));
-    let counted = came.clone();
+    let received = Arc::new(AtomicU64::new(0));
+    let counted = received.clone();
     std::thread::spawn(move || {
         wait(async {
             let connection = listener.accept().await.ok_or(Error::Endpoint)?.admit()?;
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok::<_, Error>(())
         })
     });
-    let endpoint = Endpoint::call_from("127.0.0.1:0".parse()?, &config)?;
+    let endpoint = Endpoint::client("127.0.0.1:0".parse()?, &config)?;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let sender = scope.spawn(|| {
@@ -81,30 +81,30 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 Ok::<_, Error>(())
             })
         });
-        let measure = |what: &str| {
-            let (before, cpu) = (came.load(Ordering::Relaxed), seconds(ClockId::CLOCK_PROCESS_CPUTIME_ID));
-            std::thread::sleep(Duration::from_secs(lasts));
-            let mbps = (came.load(Ordering::Relaxed) - before) as f64 * 8e-6 / lasts as f64;
+        let measure = |label: &str| {
+            let (before, cpu) = (received.load(Ordering::Relaxed), seconds(ClockId::CLOCK_PROCESS_CPUTIME_ID));
+            std::thread::sleep(Duration::from_secs(duration_s));
+            let mbps = (received.load(Ordering::Relaxed) - before) as f64 * 8e-6 / duration_s as f64;
             let cpu = seconds(ClockId::CLOCK_PROCESS_CPUTIME_ID) - cpu;
             println!(
-                "{what}: {mbps:.1} Mb/s, {:.2?} of processor time a second",
-                Duration::from_secs_f64(cpu / lasts as f64)
+                "{label}: {mbps:.1} Mb/s, {:.2?} of processor time a second",
+                Duration::from_secs_f64(cpu / duration_s as f64)
             );
             cpu
         };
         std::thread::sleep(Duration::from_secs(1));
         let alone = measure("alone");
         let ends = AtomicBool::new(false);
-        let (beside, scanned) = std::thread::scope(|inner| {
+        let (during_scan, scanned) = std::thread::scope(|inner| {
             let scanner = inner.spawn(|| scan(address, rate, &ends));
-            let beside = measure("beside the scan");
+            let during_scan = measure("beside the scan");
             ends.store(true, Ordering::Relaxed);
-            (beside, scanner.join())
+            (during_scan, scanner.join())
         });
         let (sent, own) = scanned.map_err(|_| "the scanner panicked")??;
-        let each = (beside - alone - own) / sent as f64;
+        let each = (during_scan - alone - own) / sent as f64;
         println!(
-            "{sent} datagrams, {:.2?} of processor time each beside what sending them took",
+            "{sent} datagrams, {:.2?} of processor time each beside label sending them took",
             Duration::from_secs_f64(each.max(0.0))
         );
         stop.store(true, Ordering::Relaxed);

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         })
     });
-    let endpoint = Endpoint::call_from("127.0.0.1:0".parse()?, &config)?;
+    let endpoint = Endpoint::client("127.0.0.1:0".parse()?, &config)?;
     let total = 4u64 << 30;
     let begun = Instant::now();
     wait(async {

@@ -8,10 +8,10 @@ use std::task::{Context, Poll, Waker};
 use proto::endpoint::ConnectionHandle;
 use proto::service::Service;
 
-/// Callers that may wait to be accepted; more are refused.
+/// Clients that may wait to be accepted; more are refused.
 const MAX_INCOMING: usize = 1_024;
 /// Maximum number of recorded clients of other services; further ones are not recorded.
-const MAX_STRAYS: usize = 64;
+const MAX_ALPN_MISMATCHES: usize = 64;
 
 /// A client that requested another service than the listener's, and was notified. It has proved nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub struct AlpnMismatch {
     /// Its address.
     pub remote: SocketAddr,
     /// The requested service; none if it is no service of this protocol.
-    pub asked: Option<Service>,
+    pub requested: Option<Service>,
 }
 
 /// A connection of an endpoint.
@@ -39,7 +39,7 @@ struct PendingAccepts {
     /// Clients that wait for admission.
     incoming: VecDeque<IncomingConnection>,
     /// Clients that requested another service, and were notified.
-    strays: VecDeque<AlpnMismatch>,
+    alpn_mismatches: VecDeque<AlpnMismatch>,
     acceptors: Vec<Waker>,
     is_closed: bool,
 }
@@ -51,11 +51,11 @@ impl AcceptQueue {
     }
 
     /// Queues a client for admission. Returns the wakers of pending accepts; none if there is no room for it.
-    pub(crate) fn enter(&self, caller: IncomingConnection) -> Option<Vec<Waker>> {
+    pub(crate) fn enter(&self, client: IncomingConnection) -> Option<Vec<Waker>> {
         let mut waiting = self.lock();
         let has_room = waiting.incoming.len() < MAX_INCOMING && !waiting.is_closed;
         has_room.then(|| {
-            waiting.incoming.push_back(caller);
+            waiting.incoming.push_back(client);
             std::mem::take(&mut waiting.acceptors)
         })
     }
@@ -66,8 +66,8 @@ impl AcceptQueue {
         if waiting.is_closed {
             return Poll::Ready(None);
         }
-        if let Some(caller) = waiting.incoming.pop_front() {
-            return Poll::Ready(Some(caller));
+        if let Some(client) = waiting.incoming.pop_front() {
+            return Poll::Ready(Some(client));
         }
         if !waiting.acceptors.iter().any(|waker| waker.will_wake(context.waker())) {
             waiting.acceptors.push(context.waker().clone());
@@ -76,16 +76,16 @@ impl AcceptQueue {
     }
 
     /// Records a client that requested another service.
-    pub(crate) fn note(&self, stray: AlpnMismatch) {
+    pub(crate) fn note(&self, alpn_mismatch: AlpnMismatch) {
         let mut waiting = self.lock();
-        if waiting.strays.len() < MAX_STRAYS {
-            waiting.strays.push_back(stray);
+        if waiting.alpn_mismatches.len() < MAX_ALPN_MISMATCHES {
+            waiting.alpn_mismatches.push_back(alpn_mismatch);
         }
     }
 
     /// Returns the next client of another service.
-    pub(crate) fn next_stray(&self) -> Option<AlpnMismatch> {
-        self.lock().strays.pop_front()
+    pub(crate) fn next_alpn_mismatch(&self) -> Option<AlpnMismatch> {
+        self.lock().alpn_mismatches.pop_front()
     }
 
     /// Closes the accept queue. Returns the wakers of pending accepts.

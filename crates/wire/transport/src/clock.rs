@@ -9,7 +9,7 @@ use units::Time;
 pub(crate) const END: Time = Time::from_ms(100 * 86_400_000);
 
 /// The reason sent to its peers then.
-pub(crate) const LAST_WORD: &str = "the endpoint has run for 100 days, which is the most";
+pub(crate) const AGE_REASON: &str = "the endpoint has run for 100 days, which is the most";
 
 /// Counts from when it was made.
 #[derive(Clone, Copy, Debug)]

@@ -21,11 +21,11 @@ impl Drop for ConnectionGuard {
             connection.close(now, CloseCode::NONE, "");
         }
         if let Some(entry) = state.entries.get_mut(&self.handle) {
-            entry.is_held = false;
+            entry.has_handle = false;
         }
-        state.tidy(self.handle);
-        state.touch(self.handle);
+        state.forget_if_over(self.handle);
+        state.schedule(self.handle);
         drop(state);
-        self.core.ring();
+        self.core.wake_thread();
     }
 }

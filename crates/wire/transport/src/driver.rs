@@ -17,20 +17,20 @@ use proto::endpoint::{ConnectionHandle, Received};
 use proto::four_tuple::FourTuple;
 use units::Time;
 
-use crate::clock::{END, LAST_WORD};
+use crate::clock::{AGE_REASON, END};
 use crate::endpoint_core::{Core, Holder, State};
 use crate::socket::{Inbox, Socket};
 
 /// Batches that a connection sends before the next one sends.
-const TURN: usize = 4;
+const SEND_BATCHES: usize = 4;
 /// Batches that are read from a socket before anything else is done.
-const READS: usize = 4;
+const READ_BATCHES: usize = 4;
 
 /// Sockets of a connection: 64 paths may be open, and as many may have been retired a moment ago.
 const MAX_SOCKETS: usize = 128;
 
 /// Wait for a timer that is due but cannot be handled yet.
-const STUCK: Duration = Duration::from_millis(1);
+const RETRY_WAIT: Duration = Duration::from_millis(1);
 
 /// Datagrams that a socket has not taken.
 struct Stuck {
@@ -88,7 +88,7 @@ impl Driver {
                 if now >= END && state.ended.is_none() {
                     drop(state);
                     // The other threads, too: their clocks are this one.
-                    self.cores.iter().for_each(|core| core.end(CloseCode::AGE, LAST_WORD));
+                    self.cores.iter().for_each(|core| core.end(CloseCode::AGE, AGE_REASON));
                     continue;
                 }
                 let is_done = self.act(now, &mut state);
@@ -96,11 +96,11 @@ impl Driver {
                 let wait = match next {
                     _ if !is_done => Some(Duration::ZERO),
                     // The timer was due and could not be handled: something else must change first.
-                    stuck if stuck <= now => Some(STUCK),
+                    stuck if stuck <= now => Some(RETRY_WAIT),
                     next => self.core.clock.until(next),
                 };
                 if is_done {
-                    self.core.falls_asleep(&state);
+                    self.core.mark_asleep(&state);
                 }
                 (state.ports.all(), wait, state.ended.is_some() && state.entries.is_empty(), state.take_woken())
             };
@@ -109,7 +109,7 @@ impl Driver {
                 return;
             }
             let woken = self.sleep(&sockets, wait);
-            self.core.wakes_up();
+            self.core.mark_awake();
             match woken {
                 Ok(ready) => {
                     for ((at, socket), is_ready) in sockets.iter().zip(ready) {
@@ -126,18 +126,18 @@ impl Driver {
 
     /// Waits. Returns the sockets that are ready.
     fn sleep(&mut self, sockets: &[(u16, Arc<Socket>)], wait: Option<Duration>) -> io::Result<Vec<bool>> {
-        let stuck = self.stuck.as_ref().map(|stuck| stuck.transmit.via.socket);
+        let stuck = self.stuck.as_ref().map(|stuck| stuck.transmit.four_tuple.socket);
         let interest = |at| if stuck == Some(at) { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
         let mut fds: Vec<PollFd> =
             sockets.iter().map(|(at, socket)| PollFd::new(socket.as_fd(), interest(*at))).collect();
-        fds.push(PollFd::new(self.core.bell.as_fd(), PollFlags::POLLIN));
+        fds.push(PollFd::new(self.core.wakeup.as_fd(), PollFlags::POLLIN));
         match ppoll(&mut fds, wait.map(TimeSpec::from), None) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
         let ready: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(false)).collect();
         if ready.last() == Some(&true) {
-            let _ = self.core.bell.read();
+            let _ = self.core.wakeup.read();
         }
         Ok(ready)
     }
@@ -150,22 +150,22 @@ impl Driver {
         if !state.ports.get(at).is_some_and(|open| Arc::ptr_eq(open, socket)) {
             return;
         }
-        for _ in 0..READS {
+        for _ in 0..READ_BATCHES {
             let paths = self.paths;
             // The time after reading: datagrams may have arrived while this thread waited for a processor.
             let mut read_at = None;
             let received = self.inbox.receive(socket, |remote, codepoint, datagram| {
-                let via = FourTuple { socket: at, remote };
+                let four_tuple = FourTuple { socket: at, remote };
                 let now = *read_at.get_or_insert_with(|| core.clock.now());
-                match state.endpoint.on_datagram(now, via, codepoint, datagram) {
+                match state.endpoint.on_datagram(now, four_tuple, codepoint, datagram) {
                     Received::Nothing => {}
-                    Received::Connection(handle) => state.touch(handle),
-                    Received::New(handle) => state.add(handle, paths, Holder::Nobody),
-                    Received::MaybeReset(token) => self.resets.push((via, token)),
+                    Received::Connection(handle) => state.schedule(handle),
+                    Received::New(handle) => state.add(handle, paths, Holder::Unaccepted),
+                    Received::MaybeReset(token) => self.resets.push((four_tuple, token)),
                 }
                 // Their state is freed when they are served.
                 while let Some(handle) = state.endpoint.poll_evicted() {
-                    state.touch(handle);
+                    state.schedule(handle);
                 }
             });
             // A socket that fails is as silent as a network that loses everything: connections end by their timers.
@@ -174,14 +174,14 @@ impl Driver {
             }
         }
         drop(state);
-        for (via, token) in self.resets.drain(..) {
+        for (four_tuple, token) in self.resets.drain(..) {
             // One lock at a time: two could deadlock.
             for core in self.cores.iter() {
                 let mut state = core.lock();
                 let now = core.clock.now();
-                if let Some(handle) = state.endpoint.on_reset(now, via, &token) {
-                    state.touch(handle);
-                    core.ring();
+                if let Some(handle) = state.endpoint.on_reset(now, four_tuple, &token) {
+                    state.schedule(handle);
+                    core.wake_thread();
                 }
             }
         }
@@ -192,64 +192,66 @@ impl Driver {
     fn act(&mut self, now: Time, state: &mut State) -> bool {
         while let Some(handle) = state.next_due(now) {
             state.endpoint.on_timer(now, handle);
-            state.touch(handle);
+            state.schedule(handle);
         }
         if !self.send_stuck(state) {
             return true;
         }
         while self.answer(state) {}
-        for _ in 0..state.touched() {
+        for _ in 0..state.scheduled() {
             if self.stuck.is_none()
-                && let Some(handle) = state.next_touched()
+                && let Some(handle) = state.next_scheduled()
             {
                 self.serve(state, handle);
             }
         }
-        self.stuck.is_some() || state.touched() == 0
+        self.stuck.is_some() || state.scheduled() == 0
     }
 
     /// Sends responses to unknown senders. Returns whether there may be more.
     fn answer(&mut self, state: &mut State) -> bool {
         self.buffer.clear();
-        let Some(transmit) = state.endpoint.poll_answer(&mut self.buffer) else { return false };
+        let Some(transmit) = state.endpoint.poll_reply(&mut self.buffer) else { return false };
         self.send(state, transmit)
     }
 
     /// Reports a connection's events to its applications, and sends its pending packets.
     fn serve(&mut self, state: &mut State, handle: ConnectionHandle) {
         let now = self.core.clock.now();
-        if state.tell(now, handle) {
+        if state.dispatch_events(now, handle) {
             self.open_paths(state, handle);
         }
-        let most = state.ports.get(0).map_or(1, |first| first.most_segments());
+        let max_datagrams = state.ports.get(0).map_or(1, |first| first.max_segments());
         for turn in 0.. {
-            if turn == TURN {
-                state.touch(handle);
+            if turn == SEND_BATCHES {
+                state.schedule(handle);
                 break;
             }
             self.buffer.clear();
-            let Some(transmit) = state.endpoint.poll_transmit(now, handle, most, &mut self.buffer) else { break };
+            let Some(transmit) = state.endpoint.poll_transmit(now, handle, max_datagrams, &mut self.buffer) else {
+                break;
+            };
             if !self.send(state, transmit) {
-                state.touch(handle);
+                state.schedule(handle);
                 break;
             }
         }
-        if state.tell(now, handle) {
+        if state.dispatch_events(now, handle) {
             // Repeats this with the requests of these events.
             self.open_paths(state, handle);
-            state.touch(handle);
+            state.schedule(handle);
         }
         state.set_timer(handle);
-        state.tidy(handle);
+        state.forget_if_over(handle);
     }
 
-    /// Opens the missing paths of a caller's connection, each from a port of its own.
+    /// Opens the missing paths of a client's connection, each from a port of its own.
     fn open_paths(&mut self, state: &mut State, handle: ConnectionHandle) {
         let now = self.core.clock.now();
-        let Some(most) = state.entries.get(&handle).map(|entry| usize::from(entry.most_paths)) else { return };
+        let Some(max_paths) = state.entries.get(&handle).map(|entry| usize::from(entry.max_paths)) else { return };
         loop {
             let Some(connection) = state.endpoint.connection(handle) else { return };
-            if connection.paths().count() >= most || connection.side() == proto::side::Side::Listener {
+            if connection.paths().count() >= max_paths || connection.side() == proto::side::Side::Listener {
                 return;
             }
             // A path may have been retired because nothing arrives any more from that port.
@@ -257,7 +259,7 @@ impl Driver {
             if known.len() >= MAX_SOCKETS {
                 return;
             }
-            let Some(socket) = state.ports.another(handle, &known) else { return };
+            let Some(socket) = state.ports.port_for_path(handle, &known) else { return };
             let opened = state.endpoint.connection(handle).and_then(|connection| connection.open_path(now, socket));
             state.endpoint.settle(handle);
             if opened.is_none() {
@@ -268,7 +270,7 @@ impl Driver {
 
     /// Sends the contents of the buffer. Returns whether the socket took them; otherwise they are kept and sent later.
     fn send(&mut self, state: &State, transmit: Transmit) -> bool {
-        let Some(socket) = state.ports.get(transmit.via.socket) else { return true };
+        let Some(socket) = state.ports.get(transmit.four_tuple.socket) else { return true };
         if socket.send(&transmit, &self.buffer).is_ok() {
             return true;
         }

@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::socket::Socket;
 
 /// Maximum wait for a socket to take the last packets, in milliseconds.
-const FAREWELL_MS: u32 = 500;
+const CLOSE_TIMEOUT_MS: u32 = 500;
 
 /// Threads of a listener, at most.
 const MAX_THREADS: u8 = 64;
@@ -86,7 +86,7 @@ pub struct ReservedPort {
 pub struct Endpoint {
     /// By thread. A client has one.
     cores: Arc<[Arc<Core>]>,
-    lobby: Arc<AcceptQueue>,
+    accept_queue: Arc<AcceptQueue>,
     address: SocketAddr,
     paths: u8,
     threads: Vec<JoinHandle<()>>,
@@ -110,17 +110,20 @@ impl Endpoint {
         }
         let sockets = Socket::bind_all(address, threads)?;
         let paths = settings.paths;
-        let endpoints =
-            proto::endpoint::Endpoint::team(clock.now(), EndpointConfig { settings, provider, identity }, threads)
-                .map_err(io::Error::other)?;
+        let endpoints = proto::endpoint::Endpoint::listener_group(
+            clock.now(),
+            EndpointConfig { settings, provider, identity },
+            threads,
+        )
+        .map_err(io::Error::other)?;
         Self::new(endpoints, sockets, clock, paths)
     }
 
-    /// Calls from an address; its port is that of the first path.
+    /// Creates an endpoint for clients at an address; its port is that of the first path.
     ///
     /// # Errors
     /// As for [`Endpoint::listen`].
-    pub fn call_from(address: SocketAddr, config: &Config) -> io::Result<Self> {
+    pub fn client(address: SocketAddr, config: &Config) -> io::Result<Self> {
         let Config { settings, identity, provider, .. } = config.clone();
         let socket = Socket::bind(address)?;
         let (clock, paths) = (Clock::new(), settings.paths);
@@ -137,14 +140,14 @@ impl Endpoint {
         paths: u8,
     ) -> io::Result<Self> {
         let address = sockets[0].address()?;
-        let lobby = Arc::new(AcceptQueue::default());
+        let accept_queue = Arc::new(AcceptQueue::default());
         let cores = endpoints.into_iter().zip(sockets).enumerate().map(|(thread, (endpoint, socket))| {
-            let state = State::new(endpoint, socket, thread, lobby.clone())?;
+            let state = State::new(endpoint, socket, thread, accept_queue.clone())?;
             Ok(Arc::new(Core::new(state, clock)?))
         });
         let cores: Arc<[Arc<Core>]> = cores.collect::<io::Result<_>>()?;
         let count = cores.len();
-        let mut endpoint = Self { cores, lobby, address, paths, threads: Vec::new() };
+        let mut endpoint = Self { cores, accept_queue, address, paths, threads: Vec::new() };
         for own in 0..count {
             let driver = Driver::new(endpoint.cores.clone(), own, paths);
             let thread = thread::Builder::new().name("narrows endpoint".into()).spawn(move || driver.run())?;
@@ -188,16 +191,20 @@ impl Endpoint {
     ) -> Result<Connection, Error> {
         let paths = settings.paths;
         let handle = {
-            let (mut state, via) = (self.core().lock(), FourTuple { socket: port.socket, remote });
+            let (mut state, four_tuple) = (self.core().lock(), FourTuple { socket: port.socket, remote });
             let now = self.core().clock.now();
-            let called =
-                state.endpoint.connect_with(now, via, Authentication { trust, secret: None }, Arc::new(settings));
-            state.ports.give(port.socket, called.as_ref().ok().copied());
+            let called = state.endpoint.connect_with(
+                now,
+                four_tuple,
+                Authentication { trust, secret: None },
+                Arc::new(settings),
+            );
+            state.ports.assign(port.socket, called.as_ref().ok().copied());
             let handle = called?;
             state.add(handle, paths, Holder::Application);
             handle
         };
-        self.core().ring();
+        self.core().wake_thread();
         let connection = Connection::new(self.core().clone(), handle);
         connection.connected().await?;
         Ok(connection)
@@ -225,7 +232,7 @@ impl Endpoint {
             state.add(handle, self.paths, Holder::Application);
             handle
         };
-        self.core().ring();
+        self.core().wake_thread();
         let connection = Connection::new(self.core().clone(), handle);
         connection.connected().await?;
         Ok(connection)
@@ -234,25 +241,25 @@ impl Endpoint {
     /// Returns the next client; none when the endpoint is closed, or has ended.
     pub async fn accept(&self) -> Option<Incoming> {
         loop {
-            let IncomingConnection { thread, handle } = poll_fn(|context| self.lobby.poll_next(context)).await?;
+            let IncomingConnection { thread, handle } = poll_fn(|context| self.accept_queue.poll_next(context)).await?;
             let core = &self.cores[thread];
             // A connection that was closed in the meantime is skipped.
             if let Some(entry) = core.lock().entries.get_mut(&handle).filter(|entry| entry.closed.is_none()) {
-                entry.is_held = true;
+                entry.has_handle = true;
                 return Some(Incoming::new(Connection::new(core.clone(), handle)));
             }
         }
     }
 
     /// Returns whether it has ended because it has lived for 100 days.
-    pub fn is_old(&self) -> bool {
+    pub fn has_expired(&self) -> bool {
         self.core().lock().ended.as_ref().is_some_and(|(code, _)| *code == CloseCode::AGE)
     }
 
     /// Returns the next client that requested another service than the one of [`proto::settings::Settings::service`]:
     /// it was notified, and is no [`Incoming`]. 64 are remembered; more than that are notified and forgotten.
-    pub fn next_stray(&self) -> Option<AlpnMismatch> {
-        self.lobby.next_stray()
+    pub fn next_alpn_mismatch(&self) -> Option<AlpnMismatch> {
+        self.accept_queue.next_alpn_mismatch()
     }
 
     /// Closes all connections.
@@ -264,7 +271,7 @@ impl Endpoint {
     pub fn end(self, code: CloseCode, reason: &str) {
         self.close(code, reason);
         let mut waited = 0;
-        while !self.threads.iter().all(JoinHandle::is_finished) && waited < FAREWELL_MS {
+        while !self.threads.iter().all(JoinHandle::is_finished) && waited < CLOSE_TIMEOUT_MS {
             thread::sleep(Duration::from_millis(1));
             waited += 1;
         }
@@ -295,7 +302,7 @@ mod tests {
 
     #[track_caller]
     fn wait<T>(future: impl Future<Output = T>) -> T {
-        block_on(PATIENCE, "both ends do what this part of the test needs", future)
+        block_on(PATIENCE, "both ends finish this part of the test", future)
     }
 
     fn config(threads: u8) -> Config {
@@ -304,26 +311,26 @@ mod tests {
         Config { threads, ..config }
     }
 
-    /// A caller and a listener by this clock, connected.
+    /// A client and a listener by this clock, connected.
     fn connected(clock: Clock, threads: u8) -> ((Endpoint, Connection), (Endpoint, Connection)) {
         let (config, here) = (config(threads), (Ipv4Addr::LOCALHOST, 0).into());
         let listener = Endpoint::listen_by(clock, here, &config).unwrap();
-        let caller = Endpoint::call_from(here, &config).unwrap();
+        let client = Endpoint::client(here, &config).unwrap();
         let trust = Trust::Fingerprint(config.identity.fingerprint());
-        let connection = wait(caller.connect(listener.address(), trust, None)).unwrap();
-        let there = wait(listener.accept()).unwrap().admit().unwrap();
-        ((caller, connection), (listener, there))
+        let connection = wait(client.connect(listener.address(), trust, None)).unwrap();
+        let accepted = wait(listener.accept()).unwrap().admit().unwrap();
+        ((client, connection), (listener, accepted))
     }
 
     fn ends_by_age(threads: u8) {
         let life = Duration::from_hours(24 * 100);
-        let ((_caller, connection), (listener, there)) =
+        let ((_client, connection), (listener, accepted)) =
             connected(Clock::of_age(life.checked_sub(Duration::from_secs(3)).unwrap()), threads);
         let closed = wait(connection.closed());
-        assert!(matches!(closed, Closed::There { code: CloseCode::AGE, .. }), "{closed:?}");
-        assert!(matches!(wait(there.closed()), Closed::Here { code: CloseCode::AGE, .. }));
-        assert!(wait(listener.accept()).is_none() && listener.is_old());
-        drop(there);
+        assert!(matches!(closed, Closed::ByPeer { code: CloseCode::AGE, .. }), "{closed:?}");
+        assert!(matches!(wait(accepted.closed()), Closed::Locally { code: CloseCode::AGE, .. }));
+        assert!(wait(listener.accept()).is_none() && listener.has_expired());
+        drop(accepted);
         let threads = listener.threads.iter();
         let waited = (0..5_000).any(|_| {
             thread::sleep(Duration::from_millis(1));
@@ -333,36 +340,36 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_that_has_lived_as_long_as_it_may_says_goodbye_to_its_peers_and_ends() {
+    fn an_expired_endpoint_closes_its_connections_and_ends() {
         ends_by_age(1);
     }
 
     #[test]
-    fn so_do_all_of_its_threads() {
+    fn all_threads_of_an_expired_endpoint_end() {
         ends_by_age(4);
     }
 
     #[test]
-    fn why_an_endpoint_was_closed_is_known_at_both_ends_and_so_is_what_the_peer_has_said_before() {
-        let ((_caller, connection), (listener, there)) = connected(Clock::new(), 1);
+    fn both_ends_know_the_close_reason_and_earlier_data() {
+        let ((_client, connection), (listener, accepted)) = connected(Clock::new(), 1);
         listener.close(CloseCode(0x1001), "enough");
         let closed = |end: &str| format!("{end} closed the connection: application 1 (enough)");
-        assert_eq!(wait(there.closed()).to_string(), closed("this end"));
+        assert_eq!(wait(accepted.closed()).to_string(), closed("this end"));
         assert_eq!(wait(connection.closed()).to_string(), closed("the peer"));
-        assert!(!listener.is_old());
-        let ((caller, connection), (_listener, there)) = connected(Clock::new(), 1);
-        there.close(CloseCode(0x1001), "enough");
+        assert!(!listener.has_expired());
+        let ((client, connection), (_listener, accepted)) = connected(Clock::new(), 1);
+        accepted.close(CloseCode(0x1001), "enough");
         assert_eq!(wait(connection.closed()).to_string(), closed("the peer"));
-        caller.close(CloseCode::NONE, "");
+        client.close(CloseCode::NONE, "");
         assert_eq!(wait(connection.closed()).to_string(), closed("the peer"));
     }
 
     #[test]
     fn a_thread_that_is_done_first_ends_the_others_for_its_reason() {
-        let ((_caller, connection), (listener, there)) = connected(Clock::new(), 4);
+        let ((_client, connection), (listener, accepted)) = connected(Clock::new(), 4);
         let idle = listener.cores.iter().find(|core| core.lock().entries.is_empty()).unwrap();
         idle.end(CloseCode(0x1001), "enough");
-        assert_eq!(wait(there.closed()).to_string(), "this end closed the connection: application 1 (enough)");
+        assert_eq!(wait(accepted.closed()).to_string(), "this end closed the connection: application 1 (enough)");
         assert_eq!(wait(connection.closed()).to_string(), "the peer closed the connection: application 1 (enough)");
     }
 
@@ -375,35 +382,35 @@ mod tests {
     }
 
     /// The next datagram that a connection has to send.
-    fn to_send(caller: &mut proto::endpoint::Endpoint, now: Time, handle: ConnectionHandle) -> Vec<u8> {
+    fn to_send(client: &mut proto::endpoint::Endpoint, now: Time, handle: ConnectionHandle) -> Vec<u8> {
         let mut datagram = Vec::new();
-        caller.poll_transmit(now, handle, 1, &mut datagram).unwrap();
+        client.poll_transmit(now, handle, 1, &mut datagram).unwrap();
         datagram
     }
 
     #[test]
-    fn a_listener_forgets_callers_that_made_room_for_others() {
-        const CALLERS: usize = 1_600;
+    fn a_listener_forgets_evicted_clients() {
+        const CLIENTS: usize = 1_600;
         let here = (Ipv4Addr::LOCALHOST, 0).into();
         let Config { settings, identity, provider, .. } = config(1);
         let listener = Endpoint::listen(here, &config(1)).unwrap();
         let socket = UdpSocket::bind(here).unwrap();
         socket.connect(listener.address()).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-        let (clock, via) = (Clock::new(), FourTuple { socket: 0, remote: listener.address() });
+        let (clock, four_tuple) = (Clock::new(), FourTuple { socket: 0, remote: listener.address() });
         let config = EndpointConfig { settings, provider, identity };
-        let mut caller = proto::endpoint::Endpoint::new(clock.now(), config, Side::Client).unwrap();
+        let mut client = proto::endpoint::Endpoint::new(clock.now(), config, Side::Client).unwrap();
         let mut resent = 0;
         let entries = || listener.core().lock().entries.len();
-        for calls in 0..CALLERS {
+        for calls in 0..CLIENTS {
             let now = clock.now();
-            let handle = caller.connect(now, via, Trust::Anyone, None).unwrap();
-            let first = to_send(&mut caller, now, handle);
+            let handle = client.connect(now, four_tuple, Trust::Anyone, None).unwrap();
+            let first = to_send(&mut client, now, handle);
             let Header::Long { from, .. } = ParsedPacket::read(&first).unwrap().header else {
                 panic!("an Initial packet")
             };
             socket.send(&first).unwrap();
-            // The listener still answers earlier callers.
+            // The listener still answers earlier clients.
             let retry = loop {
                 let Some(datagram) = received(&socket) else {
                     // The socket has dropped the answer.
@@ -419,8 +426,8 @@ mod tests {
                 }
             };
             if let Some(mut retry) = retry {
-                caller.on_datagram(now, via, Codepoint::NotEct, &mut retry);
-                socket.send(&to_send(&mut caller, now, handle)).unwrap();
+                client.on_datagram(now, four_tuple, Codepoint::NotEct, &mut retry);
+                socket.send(&to_send(&mut client, now, handle)).unwrap();
             }
             // A batch may be evicted before the first of it is forgotten.
             assert!(entries() <= 1_024 + 128, "{} connections after {calls} calls", entries());
@@ -433,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_does_not_begin_again() {
+    fn a_clock_does_not_restart() {
         let late = Clock::of_age(Duration::from_hours(24 * 214)).now();
         assert!(late > END && late.is_set());
     }

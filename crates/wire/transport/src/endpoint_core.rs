@@ -49,27 +49,27 @@ pub(crate) struct ConnectionSlot {
     pub(crate) stopped: BTreeMap<StreamId, u64>,
     /// Its next timer, as in the set of timers.
     timer: Time,
-    wishes: BTreeMap<(StreamId, StreamInterest), Waker>,
-    others: Vec<Waker>,
+    stream_wakers: BTreeMap<(StreamId, StreamInterest), Waker>,
+    connection_wakers: Vec<Waker>,
     /// Set if an application has a handle. Then it is remembered, also when it is over.
-    pub(crate) is_held: bool,
+    pub(crate) has_handle: bool,
     /// Paths that it should have.
-    pub(crate) most_paths: u8,
+    pub(crate) max_paths: u8,
 }
 
 impl ConnectionSlot {
     /// Collects the wakers of the connection.
     fn wake(&mut self, woken: &mut Vec<Waker>) {
-        woken.append(&mut self.others);
+        woken.append(&mut self.connection_wakers);
     }
 
     /// Collects the waker of this stream event.
-    fn wake_for(&mut self, stream: StreamId, wish: StreamInterest, woken: &mut Vec<Waker>) {
-        woken.extend(self.wishes.remove(&(stream, wish)));
+    fn wake_for(&mut self, stream: StreamId, interest: StreamInterest, woken: &mut Vec<Waker>) {
+        woken.extend(self.stream_wakers.remove(&(stream, interest)));
     }
 
     fn wake_all(&mut self, woken: &mut Vec<Waker>) {
-        woken.extend(core::mem::take(&mut self.wishes).into_values());
+        woken.extend(core::mem::take(&mut self.stream_wakers).into_values());
         self.wake(woken);
     }
 
@@ -93,14 +93,14 @@ impl ConnectionSlot {
     }
 
     /// Registers a waker for a stream event.
-    pub(crate) fn wish(&mut self, stream: StreamId, wish: StreamInterest, context: &Context) {
-        self.wishes.insert((stream, wish), context.waker().clone());
+    pub(crate) fn register_stream_waker(&mut self, stream: StreamId, interest: StreamInterest, context: &Context) {
+        self.stream_wakers.insert((stream, interest), context.waker().clone());
     }
 
     /// Registers a waker for the connection.
     pub(crate) fn wait(&mut self, context: &Context) {
-        if !self.others.iter().any(|waker| waker.will_wake(context.waker())) {
-            self.others.push(context.waker().clone());
+        if !self.connection_wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+            self.connection_wakers.push(context.waker().clone());
         }
     }
 }
@@ -111,7 +111,7 @@ pub(crate) enum Holder {
     /// The application has a handle of it.
     Application,
     /// No owner yet: not accepted.
-    Nobody,
+    Unaccepted,
 }
 
 pub(crate) struct State {
@@ -119,57 +119,62 @@ pub(crate) struct State {
     pub(crate) entries: BTreeMap<ConnectionHandle, ConnectionSlot>,
     timers: BTreeSet<(Time, ConnectionHandle)>,
     /// Connections with possible packets to send.
-    touched: VecDeque<ConnectionHandle>,
+    scheduled: VecDeque<ConnectionHandle>,
     /// Wakers of completed waits. They are called once the lock on the state is released: a woken thread takes it at
     /// once.
     woken: Vec<Waker>,
     /// The number of this thread in the endpoint, and the state that it shares with the others.
     pub(crate) thread: usize,
-    lobby: Arc<AcceptQueue>,
+    accept_queue: Arc<AcceptQueue>,
     pub(crate) ports: Ports,
     /// The reason for which it was closed, if it was.
     pub(crate) ended: Option<(CloseCode, String)>,
 }
 
 impl State {
-    pub(crate) fn new(endpoint: Endpoint, socket: Socket, thread: usize, lobby: Arc<AcceptQueue>) -> io::Result<Self> {
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        socket: Socket,
+        thread: usize,
+        accept_queue: Arc<AcceptQueue>,
+    ) -> io::Result<Self> {
         let local = socket.address()?;
         Ok(Self {
             endpoint,
             entries: BTreeMap::new(),
             timers: BTreeSet::new(),
-            touched: VecDeque::new(),
+            scheduled: VecDeque::new(),
             woken: Vec::new(),
             thread,
-            lobby,
+            accept_queue,
             ports: Ports::new(socket, local),
             ended: None,
         })
     }
 
     /// Marks a connection that may have packets to send.
-    pub(crate) fn touch(&mut self, handle: ConnectionHandle) {
-        if !self.touched.contains(&handle) {
-            self.touched.push_back(handle);
+    pub(crate) fn schedule(&mut self, handle: ConnectionHandle) {
+        if !self.scheduled.contains(&handle) {
+            self.scheduled.push_back(handle);
         }
     }
 
     /// Returns the number of connections that may have packets to send.
-    pub(crate) fn touched(&self) -> usize {
-        self.touched.len()
+    pub(crate) fn scheduled(&self) -> usize {
+        self.scheduled.len()
     }
 
-    pub(crate) fn next_touched(&mut self) -> Option<ConnectionHandle> {
-        self.touched.pop_front()
+    pub(crate) fn next_scheduled(&mut self) -> Option<ConnectionHandle> {
+        self.scheduled.pop_front()
     }
 
     /// Adds a new connection, which an application has, or may get.
-    pub(crate) fn add(&mut self, handle: ConnectionHandle, most_paths: u8, holder: Holder) {
+    pub(crate) fn add(&mut self, handle: ConnectionHandle, max_paths: u8, holder: Holder) {
         debug_assert!(!self.entries.contains_key(&handle), "a connection is added twice");
-        let is_held = holder == Holder::Application;
+        let has_handle = holder == Holder::Application;
         self.entries
-            .insert(handle, ConnectionSlot { timer: Time::NEVER, is_held, most_paths, ..ConnectionSlot::default() });
-        self.touch(handle);
+            .insert(handle, ConnectionSlot { timer: Time::NEVER, has_handle, max_paths, ..ConnectionSlot::default() });
+        self.schedule(handle);
     }
 
     /// Returns the earliest timer of a connection.
@@ -212,7 +217,7 @@ impl State {
 
     /// Collects the wakers for events of a connection ([`State::take_woken`]). Returns whether a client wants more
     /// paths.
-    pub(crate) fn tell(&mut self, now: Time, handle: ConnectionHandle) -> bool {
+    pub(crate) fn dispatch_events(&mut self, now: Time, handle: ConnectionHandle) -> bool {
         let mut wants_paths = false;
         while let Some(connection) = self.endpoint.connection(handle)
             && let Some(event) = connection.poll_event()
@@ -225,7 +230,7 @@ impl State {
                 }
                 Event::Claim(claim) => {
                     entry.claim = Some(claim);
-                    match self.lobby.enter(IncomingConnection { thread: self.thread, handle }) {
+                    match self.accept_queue.enter(IncomingConnection { thread: self.thread, handle }) {
                         Some(mut acceptors) => self.woken.append(&mut acceptors),
                         None => connection.refuse(now),
                     }
@@ -234,7 +239,7 @@ impl State {
                     (entry.is_admitted, wants_paths) = (true, true);
                     entry.wake(&mut self.woken);
                 }
-                Event::Stream(event) => tell_of_stream(entry, event, &mut self.woken),
+                Event::Stream(event) => dispatch_stream_event(entry, event, &mut self.woken),
                 Event::Datagram(datagram) => entry.take_datagram(datagram, &mut self.woken),
                 Event::Probed(liveness) => {
                     entry.liveness = Some(liveness);
@@ -244,10 +249,10 @@ impl State {
                 Event::PathWanted(path) => connection.replace_path(now, path),
                 Event::MorePaths | Event::PathGone(_) => wants_paths = true,
                 Event::Closed(closed) => {
-                    if let Closed::Service { asked, .. } = closed
+                    if let Closed::Service { requested, .. } = closed
                         && connection.side() == Side::Listener
                     {
-                        self.lobby.note(AlpnMismatch { remote: connection.remote(), asked });
+                        self.accept_queue.note(AlpnMismatch { remote: connection.remote(), requested });
                     }
                     entry.closed = Some(closed);
                     entry.wake_all(&mut self.woken);
@@ -258,9 +263,9 @@ impl State {
     }
 
     /// Forgets a connection that is over, unless an application has it: it may still read data received before.
-    pub(crate) fn tidy(&mut self, handle: ConnectionHandle) {
+    pub(crate) fn forget_if_over(&mut self, handle: ConnectionHandle) {
         let is_over = self.endpoint.connection(handle).is_none_or(|connection| connection.is_over());
-        if is_over && self.entries.get(&handle).is_none_or(|entry| !entry.is_held) {
+        if is_over && self.entries.get(&handle).is_none_or(|entry| !entry.has_handle) {
             self.endpoint.forget(handle);
             self.ports.forget(handle);
             if let Some(entry) = self.entries.remove(&handle) {
@@ -280,19 +285,19 @@ impl State {
                 connection.close(now, code, reason);
             }
             if let Some(entry) = self.entries.get_mut(&handle) {
-                entry.is_held = false;
+                entry.has_handle = false;
             }
-            self.touch(handle);
+            self.schedule(handle);
         }
-        self.entries.retain(|_, entry| !entry.is_held);
+        self.entries.retain(|_, entry| !entry.has_handle);
         self.ended = Some((code, reason.to_owned()));
         self.endpoint.stop_listening();
-        self.woken.append(&mut self.lobby.close());
+        self.woken.append(&mut self.accept_queue.close());
         self.entries.values_mut().for_each(|entry| entry.wake_all(&mut self.woken));
     }
 }
 
-fn tell_of_stream(entry: &mut ConnectionSlot, event: StreamEvent, woken: &mut Vec<Waker>) {
+fn dispatch_stream_event(entry: &mut ConnectionSlot, event: StreamEvent, woken: &mut Vec<Waker>) {
     match event {
         StreamEvent::Opened | StreamEvent::MoreStreams(_) => entry.wake(woken),
         StreamEvent::Readable(stream) | StreamEvent::Reset { id: stream, .. } => {
@@ -313,7 +318,7 @@ pub(crate) struct Core {
     state: Mutex<State>,
     pub(crate) clock: Clock,
     /// Ends the thread's sleep.
-    pub(crate) bell: EventFd,
+    pub(crate) wakeup: EventFd,
     /// Set if the thread sleeps, or is about to. It is set under the lock of the state, so earlier changes of the state
     /// have been seen, and later ones find that the thread must be woken.
     is_asleep: AtomicBool,
@@ -321,7 +326,7 @@ pub(crate) struct Core {
 
 impl Core {
     pub(crate) fn new(state: State, clock: Clock) -> io::Result<Self> {
-        Ok(Self { state: Mutex::new(state), clock, bell: EventFd::new()?, is_asleep: AtomicBool::new(false) })
+        Ok(Self { state: Mutex::new(state), clock, wakeup: EventFd::new()?, is_asleep: AtomicBool::new(false) })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -337,24 +342,24 @@ impl Core {
         let woken = state.take_woken();
         drop(state);
         woken.into_iter().for_each(Waker::wake);
-        self.ring();
+        self.wake_thread();
     }
 
     /// Wakes the thread if it sleeps.
-    pub(crate) fn ring(&self) {
+    pub(crate) fn wake_thread(&self) {
         if self.is_asleep.swap(false, Ordering::SeqCst) {
             // A counter that is full wakes it, too.
-            let _ = self.bell.write(1);
+            let _ = self.wakeup.write(1);
         }
     }
 
     /// Marks the thread as about to sleep. The caller holds the state, in which nothing is left to do.
-    pub(crate) fn falls_asleep(&self, _: &State) {
+    pub(crate) fn mark_asleep(&self, _: &State) {
         self.is_asleep.store(true, Ordering::SeqCst);
     }
 
     /// Marks the thread as awake.
-    pub(crate) fn wakes_up(&self) {
+    pub(crate) fn mark_awake(&self) {
         self.is_asleep.store(false, Ordering::SeqCst);
     }
 
@@ -373,26 +378,26 @@ impl Core {
         &self,
         handle: ConnectionHandle,
         act: impl FnOnce(&mut Connection, &mut ConnectionSlot, Time) -> Poll<Result<T, Error>>,
-        says: impl FnOnce(&mut Connection) -> bool,
+        needs_send: impl FnOnce(&mut Connection) -> bool,
     ) -> Poll<Result<T, Error>> {
         let mut state = self.lock();
         let state = &mut *state;
         let entry = state.entries.get_mut(&handle);
         if let Some((code, reason)) = &state.ended {
             // Events before the end count, such as the peer's close reason.
-            let here = || Closed::Here { code: *code, reason: reason.clone() };
+            let here = || Closed::Locally { code: *code, reason: reason.clone() };
             let closed = entry.and_then(|entry| entry.closed.clone()).unwrap_or_else(here);
             return Poll::Ready(Err(Error::Closed(closed)));
         }
         let Some(entry) = entry else { return Poll::Ready(Err(Error::Endpoint)) };
         let Some(connection) = state.endpoint.connection(handle) else {
-            return Poll::Ready(Err(Error::Closed(entry.closed.clone().unwrap_or(Closed::Silence))));
+            return Poll::Ready(Err(Error::Closed(entry.closed.clone().unwrap_or(Closed::TimedOut))));
         };
         let outcome = act(connection, entry, self.clock.now());
-        if outcome.is_ready() && says(connection) {
+        if outcome.is_ready() && needs_send(connection) {
             state.endpoint.settle(handle);
-            state.touch(handle);
-            self.ring();
+            state.schedule(handle);
+            self.wake_thread();
         }
         outcome
     }

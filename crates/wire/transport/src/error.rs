@@ -30,10 +30,10 @@ pub enum Error {
     #[error("{0}")]
     Read(#[from] ReadError),
     /// The peer sent more than the limit.
-    #[error("the peer sent more than {most} bytes")]
+    #[error("the peer sent more than {max_len} bytes")]
     TooLong {
         /// The limit in bytes.
-        most: usize,
+        max_len: usize,
     },
     /// A socket fails.
     #[error("{0}")]
@@ -43,7 +43,7 @@ pub enum Error {
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match &error {
-            Error::Closed(Closed::Silence) => io::ErrorKind::TimedOut,
+            Error::Closed(Closed::TimedOut) => io::ErrorKind::TimedOut,
             Error::Closed(Closed::Reset) | Error::Read(_) => io::ErrorKind::ConnectionReset,
             Error::Closed(_) => io::ErrorKind::ConnectionAborted,
             Error::Endpoint => io::ErrorKind::NotConnected,

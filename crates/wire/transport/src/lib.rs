@@ -26,9 +26,9 @@
 //!     })
 //! });
 //!
-//! let caller = Endpoint::call_from("127.0.0.1:0".parse()?, &config)?;
+//! let client = Endpoint::client("127.0.0.1:0".parse()?, &config)?;
 //! wait(async {
-//!     let connection = caller.connect(address, trust, None).await?;
+//!     let connection = client.connect(address, trust, None).await?;
 //!     let mut stream = connection.open_message(5).await?;
 //!     stream.write_all(b"hello").await?;
 //!     stream.delivered().await

@@ -11,11 +11,11 @@ use crate::socket::Socket;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owner {
     /// Any connection may have a path from it.
-    Anyone,
+    Shared,
     /// Reserved for a connection that has not begun.
     Reserved,
     /// Owned by one connection; the port is closed when that is forgotten.
-    One(ConnectionHandle),
+    Connection(ConnectionHandle),
 }
 
 /// The ports, by their numbers.
@@ -29,7 +29,7 @@ pub(crate) struct Ports {
 impl Ports {
     /// Creates the ports. The first one is the endpoint's address.
     pub(crate) fn new(first: Socket, local: SocketAddr) -> Self {
-        Self { local, ports: vec![Some((Arc::new(first), Owner::Anyone))] }
+        Self { local, ports: vec![Some((Arc::new(first), Owner::Shared))] }
     }
 
     pub(crate) fn get(&self, at: u16) -> Option<&Arc<Socket>> {
@@ -48,23 +48,23 @@ impl Ports {
     }
 
     /// Assigns a reserved port to the connection that has begun; without one, the port is closed.
-    pub(crate) fn give(&mut self, at: u16, handle: Option<ConnectionHandle>) {
+    pub(crate) fn assign(&mut self, at: u16, handle: Option<ConnectionHandle>) {
         if self.owner(at) != Some(Owner::Reserved) {
             return;
         }
         let port = &mut self.ports[usize::from(at)];
         match (port.as_mut(), handle) {
-            (Some((_, owner)), Some(handle)) => *owner = Owner::One(handle),
+            (Some((_, owner)), Some(handle)) => *owner = Owner::Connection(handle),
             _ => *port = None,
         }
     }
 
     /// Returns a port for another path of a connection, which has `known` already: a free one, or a new one. A
     /// connection that began at a port of its own shares none of its ports.
-    pub(crate) fn another(&mut self, handle: ConnectionHandle, known: &[u16]) -> Option<u16> {
-        let own = Owner::One(handle);
+    pub(crate) fn port_for_path(&mut self, handle: ConnectionHandle, known: &[u16]) -> Option<u16> {
+        let own = Owner::Connection(handle);
         let has_own = known.iter().any(|at| self.owner(*at) == Some(own));
-        let owner = if has_own { own } else { Owner::Anyone };
+        let owner = if has_own { own } else { Owner::Shared };
         let is_free = |at: &u16| self.owner(*at) == Some(owner) && !known.contains(at);
         match (0..self.ports.len() as u16).find(is_free) {
             None => self.add(Socket::bind((self.local.ip(), 0).into()).ok()?, owner),
@@ -75,7 +75,7 @@ impl Ports {
     /// Closes the ports of a connection that is forgotten.
     pub(crate) fn forget(&mut self, handle: ConnectionHandle) {
         for port in &mut self.ports {
-            if port.as_ref().is_some_and(|(_, owner)| *owner == Owner::One(handle)) {
+            if port.as_ref().is_some_and(|(_, owner)| *owner == Owner::Connection(handle)) {
                 *port = None;
             }
         }

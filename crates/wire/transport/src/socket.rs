@@ -40,7 +40,7 @@ impl Socket {
             let address = all[0].local_addr()?;
             share(&all[0])?;
             for _ in 1..count {
-                all.push(bind_too(address)?);
+                all.push(bind_shared(address)?);
             }
             steer(&all[0], count)?;
         }
@@ -64,7 +64,7 @@ impl Socket {
     }
 
     /// Returns the maximum number of datagrams in one send.
-    pub(crate) fn most_segments(&self) -> usize {
+    pub(crate) fn max_segments(&self) -> usize {
         self.state.max_gso_segments().max(1)
     }
 
@@ -82,7 +82,7 @@ impl Socket {
         };
         let segment_size = (transmit.segment < contents.len()).then_some(transmit.segment);
         let transmit =
-            quinn_udp::Transmit { destination: transmit.via.remote, ecn, contents, segment_size, src_ip: None };
+            quinn_udp::Transmit { destination: transmit.four_tuple.remote, ecn, contents, segment_size, src_ip: None };
         match self.state.try_send((&self.socket).into(), &transmit) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(()),
@@ -92,17 +92,17 @@ impl Socket {
 
 /// Lets other sockets of this user bind to the same address, if they do so, too.
 fn share(socket: &impl AsFd) -> io::Result<()> {
-    setsockopt(socket, sockopt::ReusePort, &true).map_err(|error| not_here("SO_REUSEPORT", error))
+    setsockopt(socket, sockopt::ReusePort, &true).map_err(|error| unsupported("SO_REUSEPORT", error))
 }
 
 /// Returns the error of a system that does not support several threads.
-fn not_here(option: &str, error: Errno) -> io::Error {
+fn unsupported(option: &str, error: Errno) -> io::Error {
     let error = io::Error::from(error);
     io::Error::new(error.kind(), format!("this system cannot share a UDP port among threads ({option}): {error}"))
 }
 
 /// Installs a filter that delivers each datagram to the socket that its ID names, of `count` at one address, in the
-/// order in which they were bound (`proto::endpoint::Endpoint::team`). During a handshake a client may choose the ID;
+/// order in which they were bound (`proto::endpoint::Endpoint::listener_group`). During a handshake a client may choose the ID;
 /// all datagrams from one address and port then go to one socket.
 #[cfg(target_os = "linux")]
 fn steer(socket: &impl AsFd, count: u8) -> io::Result<()> {
@@ -123,16 +123,16 @@ fn steer(socket: &impl AsFd, count: u8) -> io::Result<()> {
     ];
     let program = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     let attached = setsockopt(socket, sockopt::AttachReusePortCbpf, &program);
-    attached.map_err(|error| not_here("SO_ATTACH_REUSEPORT_CBPF", error))
+    attached.map_err(|error| unsupported("SO_ATTACH_REUSEPORT_CBPF", error))
 }
 
 #[cfg(not(target_os = "linux"))]
 fn steer(_: &impl AsFd, _: u8) -> io::Result<()> {
-    Err(not_here("SO_ATTACH_REUSEPORT_CBPF", Errno::EOPNOTSUPP))
+    Err(unsupported("SO_ATTACH_REUSEPORT_CBPF", Errno::EOPNOTSUPP))
 }
 
 /// Binds to an address that another socket shares.
-fn bind_too(address: SocketAddr) -> io::Result<UdpSocket> {
+fn bind_shared(address: SocketAddr) -> io::Result<UdpSocket> {
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let socket = socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     share(&socket)?;

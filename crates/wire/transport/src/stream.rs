@@ -15,35 +15,35 @@ use crate::wait::wait;
 
 /// Does something with a stream, or waits for it.
 fn poll_stream<T>(
-    held: &ConnectionGuard,
+    guard: &ConnectionGuard,
     stream: StreamId,
-    wish: StreamInterest,
+    interest: StreamInterest,
     context: &Context,
     act: impl FnOnce(&mut Streams) -> Poll<Result<T, Error>>,
 ) -> Poll<Result<T, Error>> {
     // Reading causes a packet only occasionally: an update of flow control.
-    let says = |connection: &mut proto::connection::Connection| {
-        wish != StreamInterest::Read || connection.streams().is_none_or(|streams| streams.has_control())
+    let needs_send = |connection: &mut proto::connection::Connection| {
+        interest != StreamInterest::Read || connection.streams().is_none_or(|streams| streams.has_control())
     };
     let act = |connection: &mut proto::connection::Connection, entry: &mut ConnectionSlot, _| {
         // Data received before the end can still be read, and nothing can be written.
-        let may = entry.closed.is_none() || wish == StreamInterest::Read;
+        let may = entry.closed.is_none() || interest == StreamInterest::Read;
         let outcome = connection.streams().filter(|_| may).map_or(Poll::Pending, act);
         match (&outcome, &entry.closed) {
             (Poll::Pending, Some(closed)) => Poll::Ready(Err(Error::Closed(closed.clone()))),
             (Poll::Pending, None) => {
-                entry.wish(stream, wish, context);
+                entry.register_stream_waker(stream, interest, context);
                 outcome
             }
             (Poll::Ready(_), _) => outcome,
         }
     };
-    held.core.with_and(held.handle, act, says)
+    guard.core.with_and(guard.handle, act, needs_send)
 }
 
 /// The sending end of a stream. When it is dropped before it is finished, the stream is reset.
 pub struct SendStream {
-    held: Arc<ConnectionGuard>,
+    guard: Arc<ConnectionGuard>,
     stream: StreamId,
     is_finished: bool,
     /// The code with which it was reset here.
@@ -57,8 +57,8 @@ impl fmt::Debug for SendStream {
 }
 
 impl SendStream {
-    pub(crate) fn new(held: Arc<ConnectionGuard>, stream: StreamId) -> Self {
-        Self { held, stream, is_finished: false, was_reset: None }
+    pub(crate) fn new(guard: Arc<ConnectionGuard>, stream: StreamId) -> Self {
+        Self { guard, stream, is_finished: false, was_reset: None }
     }
 
     /// Its number.
@@ -75,7 +75,7 @@ impl SendStream {
     }
 
     pub(crate) fn poll_write(&mut self, context: &Context, data: &[u8]) -> Poll<Result<usize, Error>> {
-        poll_stream(&self.held, self.stream, StreamInterest::Write, context, |streams| {
+        poll_stream(&self.guard, self.stream, StreamInterest::Write, context, |streams| {
             match streams.write(self.stream, data) {
                 Ok(0) if !data.is_empty() => Poll::Pending,
                 written => Poll::Ready(written.map_err(Error::from)),
@@ -100,7 +100,7 @@ impl SendStream {
     /// # Errors
     /// If a message is not completely written, or the connection is over.
     pub fn finish(&mut self) -> Result<(), Error> {
-        let outcome = self.held.core.with(self.held.handle, |connection, _, _| {
+        let outcome = self.guard.core.with(self.guard.handle, |connection, _, _| {
             let finished = connection.streams().map_or(Err(WriteError::Unknown), |streams| streams.finish(self.stream));
             Poll::Ready(finished.map_err(Error::from))
         });
@@ -122,7 +122,7 @@ impl SendStream {
         }
         let is_finished = &mut self.is_finished;
         poll_fn(|context| {
-            self.held.core.with(self.held.handle, |connection, entry, _| {
+            self.guard.core.with(self.guard.handle, |connection, entry, _| {
                 if let Some(&code) = entry.stopped.get(&self.stream) {
                     return Poll::Ready(Err(WriteError::Stopped { code }.into()));
                 }
@@ -140,7 +140,7 @@ impl SendStream {
                     Err(WriteError::Finished) => *is_finished = true,
                     _ => {}
                 }
-                entry.wish(self.stream, StreamInterest::Delivery, context);
+                entry.register_stream_waker(self.stream, StreamInterest::Delivery, context);
                 Poll::Pending
             })
         })
@@ -151,7 +151,7 @@ impl SendStream {
     pub fn reset(&mut self, code: u64) {
         self.is_finished = true;
         self.was_reset.get_or_insert(code);
-        let _ = self.held.core.with(self.held.handle, |connection, _, _| {
+        let _ = self.guard.core.with(self.guard.handle, |connection, _, _| {
             if let Some(streams) = connection.streams() {
                 // A stream that is forgotten needs no reset.
                 let _ = streams.reset(self.stream, code);
@@ -162,7 +162,7 @@ impl SendStream {
 
     /// Sets the priority, initially 0. Streams of higher priority send first.
     pub fn set_priority(&mut self, priority: i32) {
-        let _ = self.held.core.with(self.held.handle, |connection, _, _| {
+        let _ = self.guard.core.with(self.guard.handle, |connection, _, _| {
             if let Some(streams) = connection.streams() {
                 let _ = streams.set_priority(self.stream, priority);
             }
@@ -173,7 +173,7 @@ impl SendStream {
 
 impl Drop for SendStream {
     fn drop(&mut self) {
-        if let Some(entry) = self.held.core.lock().entries.get_mut(&self.held.handle) {
+        if let Some(entry) = self.guard.core.lock().entries.get_mut(&self.guard.handle) {
             entry.stopped.remove(&self.stream);
         }
         if !self.is_finished {
@@ -195,7 +195,7 @@ impl io::Write for SendStream {
 
 /// The receiving end of a stream. When it is dropped before its end was read, the peer is asked to stop sending.
 pub struct RecvStream {
-    held: Arc<ConnectionGuard>,
+    guard: Arc<ConnectionGuard>,
     stream: StreamId,
     has_ended: bool,
 }
@@ -207,8 +207,8 @@ impl fmt::Debug for RecvStream {
 }
 
 impl RecvStream {
-    pub(crate) fn new(held: Arc<ConnectionGuard>, stream: StreamId) -> Self {
-        Self { held, stream, has_ended: false }
+    pub(crate) fn new(guard: Arc<ConnectionGuard>, stream: StreamId) -> Self {
+        Self { guard, stream, has_ended: false }
     }
 
     /// Its number.
@@ -218,8 +218,8 @@ impl RecvStream {
 
     /// Returns the total length in bytes, if it is known.
     pub fn total(&self) -> Option<u64> {
-        let mut state = self.held.core.lock();
-        state.endpoint.connection(self.held.handle)?.streams()?.total(self.stream)
+        let mut state = self.guard.core.lock();
+        state.endpoint.connection(self.guard.handle)?.streams()?.total(self.stream)
     }
 
     /// Reads received data, at least a byte; 0 at the stream's end.
@@ -235,22 +235,23 @@ impl RecvStream {
             return Poll::Ready(Ok(0));
         }
         let stream = self.stream;
-        let read =
-            poll_stream(&self.held, stream, StreamInterest::Read, context, |streams| match streams.read(stream, out) {
+        let read = poll_stream(&self.guard, stream, StreamInterest::Read, context, |streams| {
+            match streams.read(stream, out) {
                 Err(ReadError::Blocked) | Ok(ReadResult { bytes: 0, ends: false }) => Poll::Pending,
                 read => Poll::Ready(read.map_err(Error::from)),
-            });
+            }
+        });
         read.map_ok(|read| {
             self.has_ended = read.ends;
             read.bytes
         })
     }
 
-    /// Reads all until the stream's end, at most `most` bytes.
+    /// Reads all until the stream's end, at most `max_len` bytes.
     ///
     /// # Errors
     /// As for [`RecvStream::read`], and if there are more.
-    pub async fn read_to_end(&mut self, most: usize) -> Result<Vec<u8>, Error> {
+    pub async fn read_to_end(&mut self, max_len: usize) -> Result<Vec<u8>, Error> {
         let mut all = Vec::new();
         let mut part = vec![0; 64 << 10];
         loop {
@@ -258,8 +259,8 @@ impl RecvStream {
             if count == 0 {
                 return Ok(all);
             }
-            if count > most - all.len() {
-                return Err(Error::TooLong { most });
+            if count > max_len - all.len() {
+                return Err(Error::TooLong { max_len });
             }
             all.extend_from_slice(&part[..count]);
         }
@@ -275,7 +276,7 @@ impl RecvStream {
         }
         let stream = self.stream;
         let ended = poll_fn(|context| {
-            poll_stream(&self.held, stream, StreamInterest::Read, context, |streams| {
+            poll_stream(&self.guard, stream, StreamInterest::Read, context, |streams| {
                 match streams.read(stream, &mut []) {
                     Ok(ReadResult { ends: true, .. }) => Poll::Ready(Ok(())),
                     Err(ReadError::Blocked) | Ok(_) => Poll::Pending,
@@ -291,7 +292,7 @@ impl RecvStream {
     /// Stops receiving. The peer receives the code, below 2^62.
     pub fn stop(&mut self, code: u64) {
         self.has_ended = true;
-        let _ = self.held.core.with(self.held.handle, |connection, _, _| {
+        let _ = self.guard.core.with(self.guard.handle, |connection, _, _| {
             if let Some(streams) = connection.streams() {
                 // A stream with a known end needs no such frame.
                 let _ = streams.stop_sending(self.stream, code);

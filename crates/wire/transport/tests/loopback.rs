@@ -14,7 +14,7 @@ use transport::Error;
 
 mod ends;
 
-use ends::{caller, config, listen, wait};
+use ends::{client, config, listen, wait};
 
 fn byte(at: usize) -> u8 {
     (at / 3 + at * 7) as u8
@@ -39,9 +39,9 @@ fn bytes_cross_on_one_path_and_on_several() {
                 back.delivered().await.unwrap();
             });
         });
-        let caller = caller(&config);
+        let client = client(&config);
         wait(async {
-            let connection = caller.connect(address, trust, None).await.unwrap();
+            let connection = client.connect(address, trust, None).await.unwrap();
             let (mut send, mut receive) = connection.open().await.unwrap();
             send.write_all(&data).await.unwrap();
             send.finish().unwrap();
@@ -52,7 +52,7 @@ fn bytes_cross_on_one_path_and_on_several() {
             let open = connection.paths().iter().filter(|path| path.is_open).count();
             assert_eq!(open, usize::from(paths), "{:?}", connection.paths());
             // The listener closes when it is notified that all was read.
-            assert!(matches!(connection.closed().await, Closed::There { code: CloseCode::NONE, .. }));
+            assert!(matches!(connection.closed().await, Closed::ByPeer { code: CloseCode::NONE, .. }));
         });
         listening.join().unwrap();
     }
@@ -66,19 +66,19 @@ fn a_probe_is_answered_while_a_connection_lasts() {
     let listener = listen(&config);
     let trust = Trust::Fingerprint(config.identity.fingerprint());
     let (id, secret) = ([1; 8], Secret::new([2; 16]));
-    let caller = caller(&config);
-    let connection = wait(caller.connect(listener.address(), trust, Some((id, secret.clone())))).unwrap();
-    let there = wait(listener.accept()).unwrap().admit().unwrap();
+    let client = client(&config);
+    let connection = wait(client.connect(listener.address(), trust, Some((id, secret.clone())))).unwrap();
+    let accepted = wait(listener.accept()).unwrap().admit().unwrap();
     for _ in 0..3 {
-        assert_eq!(wait(there.probe()).unwrap(), Liveness::Alive);
+        assert_eq!(wait(accepted.probe()).unwrap(), Liveness::Alive);
         assert_eq!(wait(connection.probe()).unwrap(), Liveness::Alive);
     }
-    let resumption = there.resumption(&secret).unwrap();
+    let resumption = accepted.resumption(&secret).unwrap();
     assert!(resumption != secret && Some(resumption) == connection.resumption(&secret));
     connection.close(CloseCode::NONE, "");
-    assert!(matches!(wait(connection.probe()), Err(Error::Closed(Closed::Here { .. }))));
-    wait(there.closed());
-    assert!(matches!(wait(there.probe()), Err(Error::Closed(Closed::There { .. }))));
+    assert!(matches!(wait(connection.probe()), Err(Error::Closed(Closed::Locally { .. }))));
+    wait(accepted.closed());
+    assert!(matches!(wait(accepted.probe()), Err(Error::Closed(Closed::ByPeer { .. }))));
 }
 
 /// Packets are as long as both ends allow, and their batches as long as UDP allows, with any limit of one end.
@@ -101,15 +101,15 @@ fn long_packets_cross_and_are_counted() {
                 let mut stream = connection.accept_stream().await.unwrap().receive;
                 assert_eq!(stream.read_to_end(total).await.unwrap().len(), total);
             }
-            // The caller closes when it is notified that all was read.
+            // The client closes when it is notified that all was read.
             let mut thanks = connection.open_message(1).await.unwrap();
             thanks.write_all(b"!").await.unwrap();
             connection.closed().await;
         });
     });
-    let caller = caller(&config);
+    let client = client(&config);
     wait(async {
-        let connection = caller.connect(address, trust, None).await.unwrap();
+        let connection = client.connect(address, trust, None).await.unwrap();
         // The packet size is probed during the first message, and the second one uses long packets.
         let mut before = 0;
         for _ in 0..2 {
@@ -132,12 +132,12 @@ fn long_packets_cross_and_are_counted() {
         );
         assert!(stats.packets_sent - before < total as u64 / 8_000, "{before} {stats:?}");
     });
-    caller.end(CloseCode::NONE, "");
+    client.end(CloseCode::NONE, "");
     listening.join().unwrap();
 }
 
 #[test]
-fn a_reset_is_seen_while_bytes_wait() {
+fn a_reset_is_reported_despite_unread_bytes() {
     let config = config(1);
     let listener = listen(&config);
     let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
@@ -159,9 +159,9 @@ fn a_reset_is_seen_while_bytes_wait() {
             assert!(matches!(reset, Error::Read(proto::streams::ReadError::Reset { code: 7 })), "{reset}");
         });
     });
-    let caller = caller(&config);
+    let client = client(&config);
     wait(async {
-        let connection = caller.connect(address, trust, None).await.unwrap();
+        let connection = client.connect(address, trust, None).await.unwrap();
         let (mut ends, _) = connection.open().await.unwrap();
         ends.write_all(b"abc").await.unwrap();
         ends.finish().unwrap();
@@ -175,7 +175,7 @@ fn a_reset_is_seen_while_bytes_wait() {
 }
 
 #[test]
-fn who_is_not_known_is_refused() {
+fn unknown_clients_are_refused() {
     let config = config(1);
     let listener = listen(&config);
     let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
@@ -188,7 +188,7 @@ fn who_is_not_known_is_refused() {
             listener
         })
     });
-    let endpoint = caller(&config);
+    let endpoint = client(&config);
     let secret = Some(([1; 8], Secret::new([2; 16])));
     // The refusal may arrive before the connection is reported as open.
     let refused = wait(async {
@@ -197,21 +197,21 @@ fn who_is_not_known_is_refused() {
             Err(refused) => refused,
         }
     });
-    assert!(matches!(refused, Error::Closed(Closed::There { code: CloseCode::REFUSED, .. })), "{refused}");
+    assert!(matches!(refused, Error::Closed(Closed::ByPeer { code: CloseCode::REFUSED, .. })), "{refused}");
     let other = Trust::Fingerprint(proto::identity::Fingerprint::new([0; 32]));
     let wrong = wait(endpoint.connect(address, other, None)).err().unwrap();
-    assert!(matches!(wrong, Error::Closed(Closed::Here { .. })), "{wrong}");
+    assert!(matches!(wrong, Error::Closed(Closed::Locally { .. })), "{wrong}");
     drop(listening.join().unwrap());
 }
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how long it takes is what is tested")]
-fn a_listener_that_ends_says_so() {
+fn a_listener_that_ends_notifies_its_peers() {
     let mut config = config(1);
     config.settings.idle = units::Span::from_s(120);
     let listener = listen(&config);
     let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
-    let endpoint = caller(&config);
+    let endpoint = client(&config);
     let begun = Instant::now();
     let connection = wait(async {
         let (connection, incoming) =
@@ -222,7 +222,7 @@ fn a_listener_that_ends_says_so() {
     });
     drop(listener);
     let closed = wait(connection.closed());
-    assert!(matches!(closed, Closed::There { .. }), "{closed}");
+    assert!(matches!(closed, Closed::ByPeer { .. }), "{closed}");
     // Long before either end times out by itself.
     assert!(begun.elapsed() < Duration::from_mins(1));
 }
@@ -248,7 +248,7 @@ fn connections_may_have_ports_and_settings_of_their_own() {
             }
         });
     });
-    let endpoint = caller(&config);
+    let endpoint = client(&config);
     let mut ports = std::collections::BTreeSet::new();
     let connections: Vec<_> = [20_000, 50_000]
         .into_iter()
@@ -275,7 +275,7 @@ fn connections_may_have_ports_and_settings_of_their_own() {
         .collect();
     for connection in &connections {
         for path in connection.paths() {
-            assert!(ports.insert(path.via.socket), "a port of two connections: {:?}", connection.paths());
+            assert!(ports.insert(path.four_tuple.socket), "a port of two connections: {:?}", connection.paths());
         }
         assert!(connection.stats().bytes_sent.get() >= 5);
     }
@@ -287,7 +287,7 @@ fn connections_may_have_ports_and_settings_of_their_own() {
 /// An application's announcement reaches the law: under Strait a connection with much left has weight 1, one with little
 /// left, or with an unknown size and little sent, has weight 16.
 #[test]
-fn laws_hear_what_is_announced() {
+fn laws_receive_the_announced_bytes() {
     let mut config = config(1);
     let law = |path: &PathInfo| laws::catalog::build(laws::catalog::LawKind::Strait, path, &[]).unwrap();
     config.settings.law = Arc::new(law);
@@ -307,12 +307,12 @@ fn laws_hear_what_is_announced() {
             }
         });
     });
-    let caller = caller(&config);
+    let client = client(&config);
     let weighs = announced.map(|announced| {
         wait(async {
-            let connection = caller.connect(address, trust, None).await.unwrap();
+            let connection = client.connect(address, trust, None).await.unwrap();
             connection.admitted().await.unwrap();
-            connection.expect(announced);
+            connection.announce(announced);
             // The law updates the weight with the data sent after the first acknowledgement.
             for _ in 0..2 {
                 let mut stream = connection.open_message(50_000).await.unwrap();

@@ -5,7 +5,7 @@ use testing::{PATIENCE, eventually};
 
 mod ends;
 
-use ends::{caller, config, listen, wait};
+use ends::{client, config, listen, wait};
 
 /// Returns the resident memory of this process, in bytes.
 fn resident() -> usize {
@@ -25,8 +25,8 @@ fn a_thousand_connections_leave_nothing() {
     let config = config(1);
     let listener = listen(&config);
     let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
-    let endpoint = caller(&config);
-    let mut held = Vec::new();
+    let endpoint = client(&config);
+    let mut resident_sizes = Vec::new();
     for turn in 0..1_000 {
         wait(async {
             let connection = endpoint.connect(address, trust, None).await.unwrap();
@@ -46,11 +46,11 @@ fn a_thousand_connections_leave_nothing() {
             }
         });
         if turn % 250 == 249 {
-            held.push(resident());
+            resident_sizes.push(resident());
         }
     }
-    let grown = held[3].saturating_sub(held[1]);
-    assert!(grown < 8 << 20, "{grown} bytes more after 500 connections more: {held:?}");
+    let grown = resident_sizes[3].saturating_sub(resident_sizes[1]);
+    assert!(grown < 8 << 20, "{grown} bytes more after 500 connections more: {resident_sizes:?}");
     wait(async {
         let connection = endpoint.connect(address, trust, None).await.unwrap();
         let admitted = listener.accept().await.unwrap().admit().unwrap();

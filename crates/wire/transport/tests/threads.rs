@@ -15,10 +15,10 @@ use transport::{Config, Connection, Endpoint, Error};
 
 mod ends;
 
-use ends::{anywhere, caller, wait};
+use ends::{anywhere, client, wait};
 
-/// Number of callers, so that each thread has some: all have the same one of two with a probability of 2^-31.
-const CALLERS: usize = 32;
+/// Number of clients, so that each thread has some: all have the same one of two with a probability of 2^-31.
+const CLIENTS: usize = 32;
 
 fn config(paths: u8) -> Config {
     let mut config = ends::config(paths);
@@ -44,7 +44,7 @@ async fn echo(connection: &Connection) {
         }
     }
     send.finish().unwrap();
-    // The caller closes when it has read everything.
+    // The client closes when it has read everything.
     let _ = send.delivered().await;
 }
 
@@ -78,12 +78,12 @@ async fn there_and_back(connection: &Connection, data: &[u8]) {
 fn connections_are_spread_over_threads() {
     let config = config(1);
     let (listener, address, trust) = listen(&config);
-    let listening = echoes(listener, CALLERS);
-    let callers: Vec<_> = (0..CALLERS as u8)
+    let listening = echoes(listener, CLIENTS);
+    let clients: Vec<_> = (0..CLIENTS as u8)
         .map(|of| {
             let config = config.clone();
             std::thread::spawn(move || {
-                let endpoint = caller(&config);
+                let endpoint = client(&config);
                 wait(async {
                     let connection = endpoint.connect(address, trust, None).await.unwrap();
                     there_and_back(&connection, &vec![of; 300_000]).await;
@@ -91,8 +91,8 @@ fn connections_are_spread_over_threads() {
             })
         })
         .collect();
-    for caller in callers {
-        caller.join().unwrap();
+    for client in clients {
+        client.join().unwrap();
     }
     let threads = listening.join().unwrap();
     assert_eq!(threads.iter().collect::<BTreeSet<_>>(), BTreeSet::from([&0, &1]), "{threads:?}");
@@ -106,7 +106,7 @@ fn all_paths_of_a_connection_lead_to_it() {
     let (listener, address, trust) = listen(&config);
     let listening = echoes(listener, CONNECTIONS);
     for _ in 0..CONNECTIONS {
-        let endpoint = caller(&config);
+        let endpoint = client(&config);
         wait(async {
             let connection = endpoint.connect(address, trust, None).await.unwrap();
             connection.admitted().await.unwrap();
@@ -121,12 +121,12 @@ fn all_paths_of_a_connection_lead_to_it() {
     listening.join().unwrap();
 }
 
-/// Carries datagrams between one caller and a listener, to which they appear to come from a port that may change.
+/// Carries datagrams between one client and a listener, to which they appear to come from a port that may change.
 struct Nat {
     inside: UdpSocket,
     outside: Mutex<Arc<UdpSocket>>,
     listener: SocketAddr,
-    caller: Mutex<Option<SocketAddr>>,
+    client: Mutex<Option<SocketAddr>>,
     ends: AtomicBool,
 }
 
@@ -138,14 +138,14 @@ impl Nat {
         let socket = || UdpSocket::bind(anywhere()).unwrap();
         let (inside, outside) = (socket(), Mutex::new(Arc::new(socket())));
         inside.set_read_timeout(Some(LOOK)).unwrap();
-        let nat = Arc::new(Self { inside, outside, listener, caller: Mutex::new(None), ends: AtomicBool::new(false) });
+        let nat = Arc::new(Self { inside, outside, listener, client: Mutex::new(None), ends: AtomicBool::new(false) });
         nat.rebind();
         let outwards = nat.clone();
         std::thread::spawn(move || {
             let mut datagram = [0; 2_000];
             while !outwards.ends.load(Ordering::Relaxed) {
                 let Ok((len, from)) = outwards.inside.recv_from(&mut datagram) else { continue };
-                *outwards.caller.lock().unwrap() = Some(from);
+                *outwards.client.lock().unwrap() = Some(from);
                 let outside = outwards.outside.lock().unwrap().clone();
                 outside.send_to(&datagram[..len], outwards.listener).unwrap();
             }
@@ -162,8 +162,8 @@ impl Nat {
         std::thread::spawn(move || {
             let mut datagram = [0; 2_000];
             while !nat.ends.load(Ordering::Relaxed) && Arc::ptr_eq(&socket, &nat.outside.lock().unwrap()) {
-                if let (Ok((len, _)), Some(caller)) = (socket.recv_from(&mut datagram), *nat.caller.lock().unwrap()) {
-                    nat.inside.send_to(&datagram[..len], caller).unwrap();
+                if let (Ok((len, _)), Some(client)) = (socket.recv_from(&mut datagram), *nat.client.lock().unwrap()) {
+                    nat.inside.send_to(&datagram[..len], client).unwrap();
                 }
             }
         });
@@ -171,35 +171,35 @@ impl Nat {
     }
 }
 
-/// A NAT that loses its state makes the caller appear at other ports; some of them lead to the other thread.
+/// A NAT that loses its state makes the client appear at other ports; some of them lead to the other thread.
 #[test]
-fn a_caller_whose_port_changes_keeps_its_connection() {
+fn a_client_whose_port_changes_keeps_its_connection() {
     let config = config(1);
     let (listener, address, trust) = listen(&config);
     let nat = Nat::new(address);
-    let endpoint = caller(&config);
+    let endpoint = client(&config);
     wait(async {
         let connection = endpoint.connect(nat.inside.local_addr().unwrap(), trust, None).await.unwrap();
-        let there = listener.accept().await.unwrap().admit().unwrap();
+        let accepted = listener.accept().await.unwrap().admit().unwrap();
         for round in 0..12 {
             let (port, data) = (nat.rebind(), vec![round; 50_000]);
             let (mut send, mut receive) = connection.open().await.unwrap();
             send.write_all(&data).await.unwrap();
             send.finish().unwrap();
-            let mut stream = there.accept_stream().await.unwrap();
+            let mut stream = accepted.accept_stream().await.unwrap();
             assert_eq!(stream.receive.read_to_end(50_000).await.unwrap(), data);
             // The listener answers there only once it has moved.
             let back = stream.send.as_mut().unwrap();
             back.write_all(&data).await.unwrap();
             back.finish().unwrap();
             assert_eq!(receive.read_to_end(50_000).await.unwrap(), data);
-            assert_eq!(there.paths()[0].via.remote, port);
+            assert_eq!(accepted.paths()[0].four_tuple.remote, port);
         }
     });
     nat.ends.store(true, Ordering::Relaxed);
 }
 
-/// Endpoints of callers that lead to different threads. Datagrams from one address always go to the same thread.
+/// Endpoints of clients that lead to different threads. Datagrams from one address always go to the same thread.
 fn apart(listener: &Endpoint, config: &Config, trust: Trust) -> [Endpoint; 2] {
     let thread_of = |endpoint: &Endpoint| {
         wait(async {
@@ -208,18 +208,18 @@ fn apart(listener: &Endpoint, config: &Config, trust: Trust) -> [Endpoint; 2] {
         })
     };
     let mut found = [None, None];
-    for _ in 0..CALLERS {
-        let endpoint = caller(config);
+    for _ in 0..CLIENTS {
+        let endpoint = client(config);
         let thread = thread_of(&endpoint);
         assert_eq!(thread_of(&endpoint), thread);
         found[thread] = Some(endpoint);
     }
-    found.map(|endpoint| endpoint.expect("callers at either thread"))
+    found.map(|endpoint| endpoint.expect("clients at either thread"))
 }
 
-/// Two callers at different threads have one ticket. The accept queue returns both, one after the other.
+/// Two clients at different threads have one ticket. The accept queue returns both, one after the other.
 #[test]
-fn one_ticket_lets_in_one_of_two_callers_at_once() {
+fn one_ticket_admits_one_of_two_concurrent_clients() {
     let config = config(1);
     let (listener, address, trust) = listen(&config);
     let endpoints = apart(&listener, &config, trust);
@@ -237,21 +237,21 @@ fn one_ticket_lets_in_one_of_two_callers_at_once() {
                         };
                         match called {
                             Ok(_) => 1,
-                            Err(Error::Closed(Closed::There { code: CloseCode::REFUSED, .. })) => 0,
+                            Err(Error::Closed(Closed::ByPeer { code: CloseCode::REFUSED, .. })) => 0,
                             Err(error) => panic!("{error}"),
                         }
                     })
                 })
             });
-            let (mut is_used, mut held) = (false, Vec::new());
+            let (mut is_used, mut connections) = (false, Vec::new());
             for _ in 0..2 {
                 let incoming = wait(listener.accept()).unwrap();
                 let is_good = incoming.claim().unwrap().ticket == ticket && incoming.proves(&secret);
-                assert!(is_good, "a caller without the ticket");
+                assert!(is_good, "a client without the ticket");
                 if std::mem::replace(&mut is_used, true) {
                     incoming.refuse();
                 } else {
-                    held.push(incoming.admit().unwrap());
+                    connections.push(incoming.admit().unwrap());
                 }
             }
             calls.into_iter().map(|call| call.join().unwrap()).sum()
@@ -262,9 +262,9 @@ fn one_ticket_lets_in_one_of_two_callers_at_once() {
 
 /// All threads end with the endpoint, and notify their peers.
 #[test]
-fn a_listener_that_ends_says_so_on_all_threads() {
+fn a_listener_that_ends_notifies_peers_on_all_threads() {
     let mut config = config(1);
-    // A caller that receives no notice times out, and ends with another reason.
+    // A client that receives no notice times out, and ends with another reason.
     (config.settings.idle, config.settings.keep_alive) = (units::Span::from_s(1), None);
     let (listener, address, trust) = listen(&config);
     let endpoints = apart(&listener, &config, trust);
@@ -279,7 +279,7 @@ fn a_listener_that_ends_says_so_on_all_threads() {
     listener.end(CloseCode(0x1000), "enough");
     for connection in connections {
         let closed = wait(connection.closed());
-        assert!(matches!(closed, Closed::There { code: CloseCode(0x1000), .. }), "{closed}");
+        assert!(matches!(closed, Closed::ByPeer { code: CloseCode(0x1000), .. }), "{closed}");
     }
 }
 
@@ -302,7 +302,7 @@ fn the_address_is_the_listeners_alone() {
 
 /// Any thread could get the answer to a packet sent from the shared address; a separate port belongs to one thread.
 #[test]
-fn a_listener_with_threads_calls_from_ports_of_their_own() {
+fn a_listener_with_threads_connects_from_separate_ports() {
     let config = config(3);
     let (listener, address, trust) = listen(&config);
     let calling = Endpoint::listen(anywhere(), &config).unwrap();

@@ -22,12 +22,12 @@ const SHAPES: [(usize, usize, usize); 6] =
     [(8, 2, 1_400), (8, 2, 4_096), (8, 2, 8_900), (8, 1, 4_096), (16, 4, 4_096), (32, 8, 4_096)];
 /// The minimum duration of one measured run: less than a time slice, so that some runs are not interrupted on a busy
 /// machine.
-const WINDOW: Duration = Duration::from_millis(2);
+const MIN_RUN_TIME: Duration = Duration::from_millis(2);
 /// Blocks between two looks at the clock.
 const BATCH: usize = 32;
 /// The alignment of packets, and the extra space between them: they do not all begin at one place of the cache.
 const LINE: usize = 64;
-const RING: usize = 256 << 20;
+const COLD_ARENA_BYTES: usize = 256 << 20;
 
 /// One code, packet size, engine and cache; the shape of `bench codes --json`.
 #[derive(Clone, Default, Debug, Serialize)]
@@ -96,7 +96,7 @@ pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &[TABLE])?;
     let engines: Vec<Engine> = match args.engine {
         Some(engine) => vec![engine],
-        // The naive one is there to be right, and would take most of the time.
+        // The naive implementation is the reference for correctness, and is too slow to be measured.
         None => Engine::available().filter(|&engine| engine != Engine::Naive).collect(),
     };
     let all = SHAPES.iter().flat_map(|&shape| {
@@ -122,7 +122,7 @@ pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), CommandFailure> {
     if args.json {
         return print(&format!("{:#}", json!({ "schema": 1, "workloads": rows })));
     }
-    if args.csv.is_asked() {
+    if args.csv.is_requested() {
         return print_records(&args.csv, TABLE, &KEYS, &rows);
     }
     print(&table(&rows))
@@ -131,10 +131,10 @@ pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), CommandFailure> {
 fn measure(workload: Workload, runs: u16) -> Result<CodeMeasurement, codes::Error> {
     let Workload { engine, shape: (data, parity, length), cache } = workload;
     let code = Code::with_engine(data, parity, engine)?;
-    let mut ring = BlockArena::new(code.packets(), length, cache);
+    let mut arena = BlockArena::new(code.packets(), length, cache);
     let bytes = data * length;
 
-    let mut blocks = ring.blocks(|place| place >= data);
+    let mut blocks = arena.blocks(|index| index >= data);
     let encode = rate(&mut blocks, bytes, runs, |block| code.encode(&block.present, &mut block.written))?;
     let mut encoder = Encoder::new(code.clone());
     let stream = rate(&mut blocks, bytes, runs, |block| {
@@ -145,7 +145,7 @@ fn measure(workload: Workload, runs: u16) -> Result<CodeMeasurement, codes::Erro
     })?;
     let mut repair = |lost: usize| {
         let mut decoder = Decoder::new(code.clone());
-        let mut blocks = ring.blocks(|place| place < lost);
+        let mut blocks = arena.blocks(|index| index < lost);
         rate(&mut blocks, bytes, runs, |block| decoder.repair(&block.arrived, &mut block.written))
     };
     let one = repair(1)?;
@@ -174,19 +174,19 @@ fn rate(
     let (mut best, mut next) = (0.0_f64, 0);
     for _ in 0..runs {
         let (clock, mut done) = (Stopwatch::start(), 0);
-        let took = loop {
+        let elapsed = loop {
             for _ in 0..BATCH {
                 work(&mut blocks[next])?;
                 black_box(&blocks[next].written);
                 next = if next + 1 == blocks.len() { 0 } else { next + 1 };
             }
             done += BATCH * bytes;
-            let took = clock.elapsed();
-            if took >= WINDOW {
-                break took;
+            let elapsed = clock.elapsed();
+            if elapsed >= MIN_RUN_TIME {
+                break elapsed;
             }
         };
-        best = best.max(done as f64 / took.as_secs_f64());
+        best = best.max(done as f64 / elapsed.as_secs_f64());
     }
     Ok(best)
 }
@@ -210,7 +210,7 @@ impl BlockArena {
         let block = packets * Self::stride(length);
         let blocks = match cache {
             CacheState::Hot => 1,
-            CacheState::Cold => RING / block,
+            CacheState::Cold => COLD_ARENA_BYTES / block,
         };
         Self { bytes: vec![1; blocks * block + LINE], packets, length }
     }
@@ -226,8 +226,8 @@ impl BlockArena {
         let block = |bytes| {
             let mut block = BenchBlock { present: Vec::new(), arrived: Vec::new(), written: Vec::new() };
             let packets = <[u8]>::chunks_exact_mut(bytes, stride).map(|packet| &mut packet[..self.length]);
-            for (place, packet) in packets.enumerate() {
-                if is_written(place) {
+            for (index, packet) in packets.enumerate() {
+                if is_written(index) {
                     block.written.push(packet);
                     block.arrived.push(None);
                 } else {
@@ -264,8 +264,8 @@ fn table(rows: &[CodeMeasurement]) -> String {
         let numbers = numbers.map(|number| Cell::new(number).set_alignment(CellAlignment::Right));
         let bytes = Cell::new(row.packet_bytes).set_alignment(CellAlignment::Right);
         let code = format!("({},{})", row.data, row.parity);
-        let what = [Cell::new(code), bytes, Cell::new(row.cache), Cell::new(row.engine)];
-        table.add_row(what.into_iter().chain(numbers));
+        let labels = [Cell::new(code), bytes, Cell::new(row.cache), Cell::new(row.engine)];
+        table.add_row(labels.into_iter().chain(numbers));
     }
     table.to_string()
 }
@@ -280,21 +280,21 @@ mod tests {
     #[test]
     fn blocks_are_encoded_and_repaired() {
         let code = Code::new(8, 2).unwrap();
-        let mut ring = BlockArena::new(10, 100, CacheState::Hot);
-        for (place, byte) in ring.bytes.iter_mut().enumerate() {
-            *byte = (place / 7) as u8;
+        let mut arena = BlockArena::new(10, 100, CacheState::Hot);
+        for (index, byte) in arena.bytes.iter_mut().enumerate() {
+            *byte = (index / 7) as u8;
         }
-        let mut blocks = ring.blocks(|place| place >= 8);
+        let mut blocks = arena.blocks(|index| index >= 8);
         assert_eq!(blocks.len(), 1);
         let sent: Vec<Vec<u8>> = blocks[0].present.iter().map(|packet| packet.to_vec()).collect();
         assert!(sent.len() == 8 && sent[0] != sent[1]);
         rate(&mut blocks, 800, 1, |block| code.encode(&block.present, &mut block.written)).unwrap();
         for lost in 1..=2 {
-            for packet in &mut ring.blocks(|place| place < lost)[0].written {
+            for packet in &mut arena.blocks(|index| index < lost)[0].written {
                 packet.fill(0);
             }
             let mut decoder = Decoder::new(code.clone());
-            let mut blocks = ring.blocks(|place| place < lost);
+            let mut blocks = arena.blocks(|index| index < lost);
             rate(&mut blocks, 800, 1, |block| decoder.repair(&block.arrived, &mut block.written)).unwrap();
             for (repaired, sent) in blocks[0].written.iter().zip(&sent) {
                 assert_eq!(*repaired, sent);
@@ -303,9 +303,9 @@ mod tests {
     }
 
     #[test]
-    fn a_cold_ring_is_larger_than_caches() {
-        let mut ring = BlockArena::new(40, 4_096, CacheState::Cold);
-        let blocks = ring.blocks(|place| place == 39);
+    fn cold_arena_exceeds_caches() {
+        let mut arena = BlockArena::new(40, 4_096, CacheState::Cold);
+        let blocks = arena.blocks(|index| index == 39);
         assert!(blocks.len() * 40 * 4_096 > 240 << 20);
         assert!(blocks.iter().all(|block| block.present.len() == 39 && block.written.len() == 1));
     }

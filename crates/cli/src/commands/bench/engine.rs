@@ -82,7 +82,7 @@ const KEYS: [&str; 11] = [
 
 pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), CommandFailure> {
     if let Some(name) = &args.measure {
-        return measure_here(name, args.threads);
+        return measure_in_process(name, args.threads);
     }
     check_csv(&args.csv, &[TABLE])?;
     let scaling = if args.scaling { scaling_workloads() } else { Vec::new() };
@@ -105,7 +105,7 @@ pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), CommandFailure> {
     if args.json {
         return print(&format!("{:#}", json!({ "schema": 1, "workloads": rows })));
     }
-    if args.csv.is_asked() {
+    if args.csv.is_requested() {
         return print_records(&args.csv, TABLE, &KEYS, &rows);
     }
     print(&table(&rows))
@@ -119,7 +119,7 @@ fn best(name: &str, threads: usize, runs: u16) -> Result<EngineMeasurement, Comm
         if crate::interrupt::interrupted() {
             return Err(CommandFailure::Interrupted("nothing is reported".to_owned()));
         }
-        let run = measure_apart(name, threads)?;
+        let run = measure_in_subprocess(name, threads)?;
         if best.as_ref().is_none_or(|best| run.wall_s < best.wall_s) {
             best = Some(run);
         }
@@ -127,9 +127,9 @@ fn best(name: &str, threads: usize, runs: u16) -> Result<EngineMeasurement, Comm
     best.ok_or_else(|| CommandFailure::Run(anyhow::anyhow!("no run of {name}")))
 }
 
-fn measure_apart(name: &str, threads: usize) -> Result<EngineMeasurement, CommandFailure> {
+fn measure_in_subprocess(name: &str, threads: usize) -> Result<EngineMeasurement, CommandFailure> {
     let threads = threads.to_string();
-    let output = crate::again()
+    let output = crate::self_command()
         .args(["bench", "engine", "--measure", name, "--threads", &threads])
         .output()
         .map_err(anyhow::Error::from)?;
@@ -140,7 +140,7 @@ fn measure_apart(name: &str, threads: usize) -> Result<EngineMeasurement, Comman
     serde_json::from_slice(&output.stdout).map_err(|error| CommandFailure::Run(error.into()))
 }
 
-fn measure_here(name: &str, threads: usize) -> Result<(), CommandFailure> {
+fn measure_in_process(name: &str, threads: usize) -> Result<(), CommandFailure> {
     let Some(workload) = workloads().into_iter().chain(scaling_workloads()).find(|workload| workload.name == name)
     else {
         return Err(CommandFailure::Input(format!("error: no workload `{name}`")));
@@ -187,8 +187,9 @@ fn table(rows: &[EngineMeasurement]) -> String {
         "peak MiB",
     ]);
     for row in rows {
-        let alone = rows.iter().find(|other| other.name == row.name && other.threads == 1);
-        let speed_up = alone.map_or(String::new(), |alone| format!("{:.2}", alone.wall_s / row.wall_s));
+        let single_threaded = rows.iter().find(|other| other.name == row.name && other.threads == 1);
+        let speed_up = single_threaded
+            .map_or(String::new(), |single_threaded| format!("{:.2}", single_threaded.wall_s / row.wall_s));
         let cells = [
             row.threads.to_string(),
             row.hosts.to_string(),

@@ -27,7 +27,7 @@ const TCP: u32 = 32;
 /// Refuses runs that cannot be emulated.
 pub(super) fn refuse(built: &BuiltRun) -> Result<(), CommandFailure> {
     let setup = &built.setup;
-    let refused = |what: String| Err(CommandFailure::Input(format!("error: real packets cannot do this: {what}")));
+    let refused = |reason: String| Err(CommandFailure::Input(format!("error: real packets cannot do this: {reason}")));
     let hosts = setup.network.hosts().len();
     if hosts > MAX_HOSTS {
         return refused(format!("[topology] has {hosts} hosts, and at most {MAX_HOSTS} are emulated"));
@@ -40,9 +40,9 @@ pub(super) fn refuse(built: &BuiltRun) -> Result<(), CommandFailure> {
 }
 
 /// Refuses settings that the kernel's TCP does not support.
-pub(super) fn refuse_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Result<(), CommandFailure> {
+pub(super) fn refuse_for_kernel(built: &BuiltRun, args: &EmulateArgs) -> Result<(), CommandFailure> {
     let setup = &built.setup;
-    let refused = |what: String| Err(CommandFailure::Input(format!("error: real packets cannot do this: {what}")));
+    let refused = |reason: String| Err(CommandFailure::Input(format!("error: real packets cannot do this: {reason}")));
     let flows = setup.flows.len();
     if args.command.is_empty() && flows > emulator::MAX_FLOWS {
         return refused(format!("[[traffic]] makes {flows} flows, and at most {} are run", emulator::MAX_FLOWS));
@@ -55,7 +55,7 @@ pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     let setup = &built.setup;
     let own_traffic = args.command.is_empty();
     let mut messages = Vec::new();
-    let rate = busiest(setup);
+    let rate = max_total_rate(setup);
     if own_traffic && rate > MAX_RATE {
         messages.push(format!(
             "the flows' narrowest links carry {rate} together, and one thread passes on up to some {MAX_RATE}: the \
@@ -70,7 +70,7 @@ pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
 }
 
 /// Returns warnings about the scenario as one for the kernel's TCP.
-pub(super) fn warnings_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
+pub(super) fn kernel_warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     let setup = &built.setup;
     let own_traffic = args.command.is_empty();
     let mut messages = Vec::new();
@@ -100,7 +100,7 @@ pub(super) fn ignored(keys: &[String]) -> Option<String> {
 }
 
 /// The rates of the narrowest links of all flows' paths, each link once: more than the flows can get together.
-fn busiest(setup: &Setup) -> Rate {
+fn max_total_rate(setup: &Setup) -> Rate {
     let rate = |link: &LinkId| setup.network.port(*link).config().rate;
     let narrowest = setup.flows.iter().filter_map(|flow| {
         let path = setup.routes.path(&setup.network, flow.src, flow.dst, |_, _| 0);
@@ -111,31 +111,34 @@ fn busiest(setup: &Setup) -> Rate {
 }
 
 /// Returns a warning if senders counted more marks than ports made, which makes a run questionable: for a law that counts
-/// marks, a receiver must report each mark once (RFC 8257 §3.2). `heard` is the number of marked bytes that the kernel's
+/// marks, a receiver must report each mark once (RFC 8257 §3.2). `received` is the number of marked bytes that the kernel's
 /// TCP counted for the scenario's flows.
-pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, version: IpVersion) -> Option<String> {
+pub(super) fn repeated_marks(built: &BuiltRun, received: Bytes, port_marks: u64, version: IpVersion) -> Option<String> {
     let setup = &built.setup;
-    let hears = |class| built.laws.law(class).is_some_and(|(law, _)| matches!(law.info().marks, EcnSupport::Heard));
-    if ![FlowClass::Intra, FlowClass::Inter].into_iter().all(hears) {
+    let counts_marks =
+        |class| built.laws.law(class).is_some_and(|(law, _)| matches!(law.info().marks, EcnSupport::Used));
+    if ![FlowClass::Intra, FlowClass::Inter].into_iter().all(counts_marks) {
         return None;
     }
     let header = TCP + version.header_bytes();
     let segment = u64::from(setup.host.mss + setup.host.header - header);
-    let heard = heard.get() / segment;
+    let received = received.get() / segment;
     // An acknowledgement that covers several packets counts all of them.
-    (heard > made + made / 10 + 100).then(|| {
-        format!("senders received {heard} marks, and ports set {made}: a receiver's kernel echoed marks repeatedly")
+    (received > port_marks + port_marks / 10 + 100).then(|| {
+        format!(
+            "senders received {received} marks, and ports set {port_marks}: a receiver's kernel echoed marks repeatedly"
+        )
     })
 }
 
 /// Returns the router's warnings.
-pub(super) fn of_router(router: &RouterOutcome, args: &EmulateArgs) -> Vec<String> {
+pub(super) fn router_warnings(router: &RouterOutcome, args: &EmulateArgs) -> Vec<String> {
     let mut messages = Vec::new();
     if !args.no_real_time && !router.real_time {
         messages.push("the emulator got no real-time scheduling: under load it is late by milliseconds".to_owned());
     }
     let refused = &router.refused;
-    for (count, what) in [
+    for (count, reason) in [
         (refused.malformed, "were malformed"),
         (refused.truncated, "were shorter than the length in their headers"),
         (refused.too_long, "were longer than the MTU"),
@@ -145,7 +148,7 @@ pub(super) fn of_router(router: &RouterOutcome, args: &EmulateArgs) -> Vec<Strin
         (router.capture_missed, "are missing in captures, because the disk was too slow or full"),
     ] {
         if count > 0 {
-            messages.push(format!("{count} packets {what}"));
+            messages.push(format!("{count} packets {reason}"));
         }
     }
     messages.extend(router.captures_ended.iter().chain(&router.captures_unnamed).cloned());
@@ -159,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_that_nobody_made_are_a_doubt() {
+    fn repeatedly_echoed_marks_are_reported() {
         let built = |law: &str| {
             let text = include_str!("../../../../../scenarios/sim-to-real/transport.toml");
             let scenario = parse(text, "transport.toml", &Overrides::default()).unwrap();
@@ -167,10 +170,10 @@ mod tests {
         };
         let segments = |count: u64| Bytes::new(count * 1_448);
         let dctcp = built("dctcp");
-        assert_eq!(of_marks(&dctcp, segments(5_800), 5_240, IpVersion::V4), None);
-        let message = of_marks(&dctcp, segments(12_359), 5_240, IpVersion::V4).unwrap();
+        assert_eq!(repeated_marks(&dctcp, segments(5_800), 5_240, IpVersion::V4), None);
+        let message = repeated_marks(&dctcp, segments(12_359), 5_240, IpVersion::V4).unwrap();
         assert!(message.starts_with("senders received 12359 marks, and ports set 5240"), "{message}");
         // A law that is deaf to marks does not count them.
-        assert_eq!(of_marks(&built("cubic"), segments(12_359), 5_240, IpVersion::V4), None);
+        assert_eq!(repeated_marks(&built("cubic"), segments(12_359), 5_240, IpVersion::V4), None);
     }
 }

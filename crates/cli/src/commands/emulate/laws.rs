@@ -7,11 +7,11 @@ use scenario::{BuiltRun, FlowClass, Run};
 use crate::exit::CommandFailure;
 
 /// Returns whether a law can run as BPF.
-fn is_ours(law: LawKind) -> bool {
+fn is_bpf_law(law: LawKind) -> bool {
     law.info().linux.is_none() && kernel::KernelLaw::of(law).is_some()
 }
 
-/// The kernel's congestion controls for a run, for as long as it is kept.
+/// The kernel's congestion controls for a run; unloaded when dropped.
 pub(super) struct LoadedLaws {
     /// By class of flow.
     pub(super) names: Vec<String>,
@@ -23,7 +23,7 @@ pub(super) struct LoadedLaws {
 
 impl LoadedLaws {
     /// Returns names without anything of the kernel: a transport in user space makes the laws itself.
-    pub(super) fn of_user_space(built: &BuiltRun) -> Self {
+    pub(super) fn for_user_space(built: &BuiltRun) -> Self {
         Self {
             names: [FlowClass::Intra, FlowClass::Inter].map(|class| built.laws.name(class).to_owned()).to_vec(),
             law_state: None,
@@ -37,7 +37,9 @@ impl LoadedLaws {
     pub(super) fn warnings(&self) -> Vec<String> {
         let refused = |law: &kernel::Loaded| match law.refused() {
             Ok(0) => None,
-            Ok(sockets) => Some(format!("{}: {}", law.tcp_name(), crate::commands::kernel::without_law(sockets))),
+            Ok(sockets) => {
+                Some(format!("{}: {}", law.tcp_name(), crate::commands::kernel::missing_state_warning(sockets)))
+            }
             Err(error) => Some(error.to_string()),
         };
         self.loaded.iter().filter_map(refused).collect()
@@ -53,7 +55,7 @@ impl LoadedLaws {
 
 /// Refuses laws that do not exist in the kernel, without loading any.
 pub(super) fn check(run: &Run, built: &BuiltRun) -> Result<(), CommandFailure> {
-    if let Some(law) = built.laws.brought().next() {
+    if let Some(law) = built.laws.external_laws().next() {
         return Err(CommandFailure::Input(format!(
             "error: the scheme `{}` runs {}, an external law in {}, which no kernel has\nhelp: `--scheme NAME` chooses one of the \
              scenario's schemes",
@@ -68,13 +70,13 @@ pub(super) fn check(run: &Run, built: &BuiltRun) -> Result<(), CommandFailure> {
 
 fn check_one(run: &Run, law: LawKind) -> Result<(), CommandFailure> {
     let title = law.info().title;
-    let chooses = "`--scheme NAME` chooses one of the scenario's schemes";
+    let scheme_help = "`--scheme NAME` chooses one of the scenario's schemes";
     let Some(name) = law.info().linux else {
-        if !is_ours(law) {
-            let can = |&kind: &LawKind| kind.info().linux.is_some() || is_ours(kind);
-            let known: Vec<&str> = LawKind::ALL.into_iter().filter(can).map(|kind| kind.info().name).collect();
+        if !is_bpf_law(law) {
+            let is_available = |&kind: &LawKind| kind.info().linux.is_some() || is_bpf_law(kind);
+            let known: Vec<&str> = LawKind::ALL.into_iter().filter(is_available).map(|kind| kind.info().name).collect();
             return Err(CommandFailure::Input(format!(
-                "error: the scheme `{}` runs {title}, which no kernel has\nhelp: real packets are sent under {}; {chooses}",
+                "error: the scheme `{}` runs {title}, which no kernel has\nhelp: real packets are sent under {}; {scheme_help}",
                 run.scheme,
                 known.join(", "),
             )));
@@ -84,7 +86,7 @@ fn check_one(run: &Run, law: LawKind) -> Result<(), CommandFailure> {
         }
         return Err(CommandFailure::Input(format!(
             "error: the scheme `{}` runs {title}, which this build of narrows cannot load into the kernel\nhelp: \
-             `narrows kernel doctor` lists what building it needs; {chooses}",
+             `narrows kernel doctor` lists what building it needs; {scheme_help}",
             run.scheme,
         )));
     };
@@ -92,7 +94,7 @@ fn check_one(run: &Run, law: LawKind) -> Result<(), CommandFailure> {
         Ok(()) => Ok(()),
         Err(emulator::Error::UnknownCongestion { available, .. }) => Err(CommandFailure::Input(format!(
             "error: the scheme `{}` runs {title}, and the kernel has no `{name}`; it has {available}\nhelp: load its \
-             module; {chooses}",
+             module; {scheme_help}",
             run.scheme,
         ))),
         Err(other) => Err(other.into()),
@@ -106,7 +108,7 @@ fn plan(built: &BuiltRun) -> Vec<(LawKind, &[(&'static str, ParamValue)])> {
 
 /// Checks that the kernel has the laws that a run needs.
 #[cfg(not(feature = "bpf"))]
-pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<LoadedLaws, CommandFailure> {
+pub(super) fn load_laws(run: &Run, built: &BuiltRun) -> Result<LoadedLaws, CommandFailure> {
     check(run, built)?;
     let names = plan(built).iter().filter_map(|&(law, _)| law.info().linux).map(str::to_owned).collect();
     Ok(LoadedLaws { names, law_state: None })
@@ -114,36 +116,36 @@ pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<LoadedLaws, Command
 
 /// Ensures that the kernel has the laws that a run needs: laws of ours are loaded under names of this process.
 #[cfg(feature = "bpf")]
-pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<LoadedLaws, CommandFailure> {
+pub(super) fn load_laws(run: &Run, built: &BuiltRun) -> Result<LoadedLaws, CommandFailure> {
     check(run, built)?;
-    let mut provided = LoadedLaws { names: Vec::new(), law_state: None, loaded: Vec::new() };
+    let mut kernel_laws = LoadedLaws { names: Vec::new(), law_state: None, loaded: Vec::new() };
     let mut watchers = Vec::new();
     let plan = plan(built);
     for (class, (law, settings)) in plan.iter().enumerate() {
         if let Some(name) = law.info().linux {
-            provided.names.push(name.to_owned());
+            kernel_laws.names.push(name.to_owned());
         } else if class == 1 && plan[0] == plan[1] {
-            provided.names.push(provided.names[0].clone());
+            kernel_laws.names.push(kernel_laws.names[0].clone());
         } else if let Some(row) = kernel::KernelLaw::of(*law) {
             // At most 15 bytes: the longest name of a law, the longest number of a process, and the class.
             let name = format!("{}{}{}", row.name, std::process::id(), ["a", "b"][class]);
-            let settings = told(built, settings);
+            let settings = kernel_settings(built, settings);
             let loaded = kernel::Loaded::load(row, &settings, Some(&name), kernel::Programs::Law)?;
-            watchers.push(loaded.watch()?);
-            provided.names.push(name);
-            provided.loaded.push(loaded);
+            watchers.push(loaded.watcher()?);
+            kernel_laws.names.push(name);
+            kernel_laws.loaded.push(loaded);
         }
     }
     if !watchers.is_empty() {
-        provided.law_state = Some(Box::new(LawWatchers(watchers)));
+        kernel_laws.law_state = Some(Box::new(LawWatchers(watchers)));
     }
-    Ok(provided)
+    Ok(kernel_laws)
 }
 
 /// Returns the law's settings for its path: the slowest link that a flow crosses. The base round trip is the
 /// handshake's, as anywhere in a kernel.
 #[cfg(feature = "bpf")]
-fn told(built: &BuiltRun, settings: &[(&'static str, ParamValue)]) -> kernel::Settings {
+fn kernel_settings(built: &BuiltRun, settings: &[(&'static str, ParamValue)]) -> kernel::Settings {
     let setup = &built.setup;
     let rates = setup.flows.iter().map(|flow| setup.paths(flow.src, flow.dst, setup.host.mss).line_rate);
     kernel::Settings {
@@ -171,7 +173,7 @@ impl LawStateReader for LawWatchers {
 }
 
 /// Returns whether a law with optional ECN is set to use it.
-pub(super) fn asks_for_ecn(built: &BuiltRun) -> bool {
+pub(super) fn requests_ecn(built: &BuiltRun) -> bool {
     settings(built).any(|(_, name, value)| name == "ecn" && value == ParamValue::Switch(true))
 }
 

@@ -1,8 +1,8 @@
 //! `narrows emulate`: a scenario on real packets.
 
-#[cfg_attr(not(feature = "transport"), path = "no_carrier.rs")]
-mod carrier;
 mod checks;
+#[cfg_attr(not(feature = "transport"), path = "no_transport.rs")]
+mod flow_transport;
 mod laws;
 mod programs;
 
@@ -18,7 +18,7 @@ use scenario::{BuiltRun, Overrides, RealHost, Run};
 use study::{Backend, RunSpec, Stopwatch, StudySize, program};
 
 use crate::args::{Common, EmulateArgs, Stack};
-use crate::exit::{CommandFailure, tell};
+use crate::exit::{CommandFailure, print_stderr};
 use crate::interrupt::interrupted;
 use crate::named_file::{NamedFile, OutputKind, outside_of, resolved};
 use crate::sheet::check_csv;
@@ -47,9 +47,9 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), CommandFailure> {
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("out/{name}-emulated")));
     let common = Common { out: Some(out.clone()), ..common };
     let emulation = Emulation { args, out, unnamed: Mutex::default() };
-    let ran = super::run::all_of(&scenario, &emulation, &args.file.schemes, &common, replay(args));
+    let result = super::run::all_of(&scenario, &emulation, &args.file.schemes, &common, replay(args));
     let unnamed = emulation.unnamed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    ended(ran, &unnamed)
+    check_capture_names(result, &unnamed)
 }
 
 /// Returns the IP version of the scenario's flows.
@@ -58,14 +58,14 @@ fn ip_version(args: &EmulateArgs) -> IpVersion {
 }
 
 /// Fails the command if a requested capture could not get its name. The results of the runs are written by then.
-fn ended(ran: Result<(), CommandFailure>, unnamed: &[String]) -> Result<(), CommandFailure> {
-    match ran {
+fn check_capture_names(result: Result<(), CommandFailure>, unnamed: &[String]) -> Result<(), CommandFailure> {
+    match result {
         Ok(()) if !unnamed.is_empty() => Err(CommandFailure::Run(anyhow::anyhow!(unnamed.join("\n")))),
-        ran => {
-            for said in unnamed {
-                tell(said);
+        result => {
+            for message in unnamed {
+                print_stderr(message);
             }
-            ran
+            result
         }
     }
 }
@@ -74,14 +74,14 @@ fn ended(ran: Result<(), CommandFailure>, unnamed: &[String]) -> Result<(), Comm
 fn replay(args: &EmulateArgs) -> Vec<String> {
     let mut words = vec!["narrows".to_owned(), "emulate".to_owned()];
     words.extend(args.file.words());
-    let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
-    args.without.iter().for_each(|key| say("--without", key.clone()));
-    args.gso_max_size.iter().for_each(|burst| say("--gso-max-size", burst.clone()));
-    args.command_host.iter().for_each(|host| say("--command-host", host.clone()));
-    args.background.iter().for_each(|(host, command)| say("--background", format!("{host}={command}")));
-    args.pcap.iter().for_each(|(port, file)| say("--pcap", format!("{port}={}", file.display())));
+    let mut push_option = |option: &str, value: String| words.extend([option.to_owned(), value]);
+    args.without.iter().for_each(|key| push_option("--without", key.clone()));
+    args.gso_max_size.iter().for_each(|burst| push_option("--gso-max-size", burst.clone()));
+    args.command_host.iter().for_each(|host| push_option("--command-host", host.clone()));
+    args.background.iter().for_each(|(host, command)| push_option("--background", format!("{host}={command}")));
+    args.pcap.iter().for_each(|(port, file)| push_option("--pcap", format!("{port}={}", file.display())));
     if args.stack == Stack::Narrows {
-        say("--stack", "narrows".to_owned());
+        push_option("--stack", "narrows".to_owned());
     }
     for (given, option) in [(args.ipv6, "--ipv6"), (args.no_real_time, "--no-real-time")] {
         if given {
@@ -115,7 +115,7 @@ struct Emulation<'a> {
 }
 
 impl Backend for Emulation<'_> {
-    fn one_at_a_time(&self) -> bool {
+    fn needs_exclusive_use(&self) -> bool {
         true
     }
 
@@ -124,7 +124,7 @@ impl Backend for Emulation<'_> {
         false
     }
 
-    fn asked(&self) -> String {
+    fn options(&self) -> String {
         replay(self.args).join("\0")
     }
 
@@ -151,8 +151,8 @@ impl Emulation<'_> {
     fn refuse(&self, run: &Run, built: &BuiltRun, of: StudySize) -> Result<(), CommandFailure> {
         checks::refuse(built)?;
         match self.args.stack {
-            Stack::Kernel => checks::refuse_of_kernel(built, self.args)?,
-            Stack::Narrows => carrier::refuse(run, built, self.args)?,
+            Stack::Kernel => checks::refuse_for_kernel(built, self.args)?,
+            Stack::Narrows => flow_transport::refuse(run, built, self.args)?,
         }
         run.check_support(self.host())?;
         burst(self.args)?;
@@ -171,7 +171,7 @@ impl Emulation<'_> {
         let named = self.args.command_host.iter().chain(self.args.background.iter().map(|(host, _)| host));
         named.map(|name| programs::host(network, name)).collect::<Result<Vec<_>, _>>()?;
         for name in emulator::preflight()? {
-            tell(&format!("removed {name}, which an earlier run had left"));
+            print_stderr(&format!("removed {name}, which an earlier run had left"));
         }
         match self.args.stack {
             Stack::Kernel => laws::check(run, built),
@@ -181,36 +181,36 @@ impl Emulation<'_> {
 
     /// Does a run.
     fn emulate(&self, RunSpec { run, built, info, of, board, .. }: RunSpec<'_>) -> Result<RunResults, CommandFailure> {
-        let mut provided = match self.args.stack {
-            Stack::Kernel => laws::provide(run, &built)?,
-            Stack::Narrows => laws::LoadedLaws::of_user_space(&built),
+        let mut kernel_laws = match self.args.stack {
+            Stack::Kernel => laws::load_laws(run, &built)?,
+            Stack::Narrows => laws::LoadedLaws::for_user_space(&built),
         };
         let options = RunOptions {
-            congestion: provided.names.clone(),
-            ecn: laws::asks_for_ecn(&built),
+            congestion: kernel_laws.names.clone(),
+            ecn: laws::requests_ecn(&built),
             ip_version: ip_version(self.args),
             burst: burst(self.args)?,
             real_time: !self.args.no_real_time,
             pcap: self.ports(&built.setup.network, run, of)?,
-            law_state: provided.law_state.take(),
+            law_state: kernel_laws.law_state.take(),
         };
         let clock = Stopwatch::start();
         let emulated = if self.args.command.is_empty() {
             let line = board.run(&run.id, built.setup.stop, built.setup.flows.len() as u64);
-            let mut watch = |progress: emulator::TrafficProgress| {
+            let mut on_progress = |progress: emulator::TrafficProgress| {
                 line.update_real(progress.now, progress.completed);
                 !interrupted()
             };
             match self.args.stack {
-                Stack::Kernel => emulator::run_traffic(&built.setup, options, &mut watch)?,
-                Stack::Narrows => carrier::run(&built, options, &mut watch)?,
+                Stack::Kernel => emulator::run_traffic(&built.setup, options, &mut on_progress)?,
+                Stack::Narrows => flow_transport::run(&built, options, &mut on_progress)?,
             }
         } else {
-            if !self.args.quiet && !self.args.json && !self.args.csv.is_asked() && of == StudySize::ManyRuns {
-                tell(&format!("{}:", run.id));
+            if !self.args.quiet && !self.args.json && !self.args.csv.is_requested() && of == StudySize::ManyRuns {
+                print_stderr(&format!("{}:", run.id));
             }
             let network = &built.setup.network;
-            emulator::run_programs(&built.setup, options, &programs::OfRun { network, args: self.args })?
+            emulator::run_programs(&built.setup, options, &programs::RunPrograms { network, args: self.args })?
         };
         let times = clock.times();
         if emulated.outcome.interrupted || interrupted() {
@@ -220,7 +220,7 @@ impl Emulation<'_> {
         self.unnamed.lock().unwrap_or_else(PoisonError::into_inner).extend(unnamed);
         let mut info = self.info(info, &built, &emulated);
         info.warnings.extend(checks::ignored(&run.check_support(self.host())?));
-        info.warnings.extend(provided.warnings());
+        info.warnings.extend(kernel_laws.warnings());
         Ok(RunResults::new(&info, &program(), &emulated.setup, &emulated.outcome, times)?)
     }
 
@@ -255,17 +255,17 @@ impl Emulation<'_> {
         }
         info.warnings.extend(checks::warnings(built, self.args));
         info.warnings.extend(match self.args.stack {
-            Stack::Kernel => checks::warnings_of_kernel(built, self.args),
-            Stack::Narrows => carrier::warnings(built, ip_version(self.args)),
+            Stack::Kernel => checks::kernel_warnings(built, self.args),
+            Stack::Narrows => flow_transport::warnings(built, ip_version(self.args)),
         });
         info.warnings.extend(emulated.notes.iter().cloned());
-        info.warnings.extend(checks::of_router(router, self.args));
+        info.warnings.extend(checks::router_warnings(router, self.args));
         let mut caveats = pressure.caveats();
         if matches!(self.args.stack, Stack::Kernel) && self.args.command.is_empty() {
             let outcome = &emulated.outcome;
-            let heard = outcome.flows.iter().fold(units::Bytes::ZERO, |sum, flow| sum + flow.stats.marked);
-            let made = outcome.links.iter().map(|link| link.marks).sum();
-            caveats.extend(checks::of_marks(built, heard, made, ip_version(self.args)));
+            let received = outcome.flows.iter().fold(units::Bytes::ZERO, |sum, flow| sum + flow.stats.marked);
+            let port_marks = outcome.links.iter().map(|link| link.marks).sum();
+            caveats.extend(checks::repeated_marks(built, received, port_marks, ip_version(self.args)));
         }
         let measured = Emulator {
             lateness_p50_ns: ns(router.lateness.p50),

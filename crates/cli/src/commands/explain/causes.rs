@@ -11,7 +11,7 @@ use study::{Replay, SweepObserver, bins_of, count};
 use units::Span;
 
 use crate::args::ExplainArgs;
-use crate::exit::{CommandFailure, print, tell};
+use crate::exit::{CommandFailure, print, print_stderr};
 use crate::progress::Terminal;
 use crate::sheet::{Sheet, print_csv};
 use crate::table::{bytes, time};
@@ -28,29 +28,29 @@ pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Com
     let groups = groups(args, runs)?;
     let plan = ReplayPlan::new(args, groups);
     if plan.groups.is_empty() {
-        if args.csv.is_asked() {
+        if args.csv.is_requested() {
             return print_csv(&sheets(&[]), args.csv.table());
         }
         return print(if args.json { "[]" } else { "no flow ended" });
     }
     let explained = plan.replay(args, runs)?;
     let shown: Vec<ShownGroup<'_>> = plan.groups.iter().map(|group| explained.of(group, runs)).collect();
-    if args.json || args.csv.is_asked() {
+    if args.json || args.csv.is_requested() {
         let all: Vec<Value> = shown.iter().map(|group| group.json(runs)).collect();
-        if args.csv.is_asked() {
+        if args.csv.is_requested() {
             if plan.left_out > 0 {
-                tell(&format!("note: {} not included: --all includes them", count(plan.left_out, "group")));
+                print_stderr(&format!("note: {} not included: --all includes them", count(plan.left_out, "group")));
             }
             return print_csv(&sheets(&all), args.csv.table());
         }
         return print(&format!("{:#}", Value::from(all)));
     }
-    let room = match shown.len() {
+    let limits = match shown.len() {
         _ if args.all => TextLimits { lines: usize::MAX, flows: 5 },
         1 => TextLimits { lines: LINES - 1, flows: 5 },
         groups => TextLimits { lines: (LINES - 1) / groups, flows: 2 },
     };
-    let texts: Vec<String> = shown.iter().map(|group| group.text(runs, &room)).collect();
+    let texts: Vec<String> = shown.iter().map(|group| group.text(runs, &limits)).collect();
     let mut text = texts.concat();
     if plan.left_out > 0 {
         let more = format!(
@@ -76,11 +76,11 @@ fn sheets(groups: &[Value]) -> [Sheet; 2] {
         };
         of["causes"].as_array().into_iter().flatten().map(record).collect()
     };
-    let some_of = |of: &Value, keys: &[&str]| -> serde_json::Map<String, Value> {
+    let pick_keys = |of: &Value, keys: &[&str]| -> serde_json::Map<String, Value> {
         keys.iter().map(|&key| (key.to_owned(), of[key].clone())).collect()
     };
     let causes = groups.iter().flat_map(|group| {
-        let mut keys = some_of(group, &["part", "excess_ns"]);
+        let mut keys = pick_keys(group, &["part", "excess_ns"]);
         keys.insert("group".to_owned(), group["name"].clone());
         of_causes(group, keys)
     });
@@ -88,7 +88,7 @@ fn sheets(groups: &[Value]) -> [Sheet; 2] {
         let slowest = group["slowest"].as_array().into_iter().flatten();
         slowest.flat_map(move |flow| {
             let own = ["run", "seed", "flow", "src", "dst", "size_bytes", "fct_ns", "ideal_ns", "slowdown"];
-            let mut keys = some_of(flow, &own);
+            let mut keys = pick_keys(flow, &own);
             keys.insert("part".to_owned(), group["part"].clone());
             of_causes(flow, keys)
         })
@@ -126,9 +126,9 @@ fn groups(args: &ExplainArgs, runs: &[RunResults]) -> Result<Vec<SlowGroup>, Com
     let by = if args.bins {
         let bins = runs.first().map(|run| bins_of(run, &args.inputs)).transpose()?.unwrap_or_default();
         if bins.is_empty() {
-            let what = "error: the scenario has no size bins\nhelp: `[sizes]` in the scenario names them; without --bins flows are \
+            let message = "error: the scenario has no size bins\nhelp: `[sizes]` in the scenario names them; without --bins flows are \
                         grouped by class";
-            return Err(CommandFailure::Input(what.to_owned()));
+            return Err(CommandFailure::Input(message.to_owned()));
         }
         GroupBy::Bins(bins)
     } else {
@@ -199,30 +199,30 @@ impl ReplayPlan {
     }
 
     fn replay<'a>(&self, args: &ExplainArgs, runs: &'a [RunResults]) -> Result<ReplayedRuns<'a>, CommandFailure> {
-        let watch = Terminal { quiet: args.quiet };
-        watch.listen();
+        let terminal = Terminal { quiet: args.quiet };
+        terminal.listen();
         let flows = self.flows();
         let names: Vec<String> =
             flows.keys().flat_map(|&run| [(); 2].map(|()| runs[run].summary.run.clone())).collect();
         if !args.quiet {
-            tell(&format!("{} to simulate again, twice each", count(flows.len(), "run")));
+            print_stderr(&format!("{} to simulate again, twice each", count(flows.len(), "run")));
         }
         let threads =
             args.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
-        let board = watch.board(&names, 0);
+        let board = terminal.board(&names, 0);
         let mut explained = ReplayedRuns { replays: BTreeMap::new() };
         for (run, mut of_run) in flows {
-            let replay = Replay::new(&runs[run], &args.inputs).map_err(|error| helped(error, args))?;
+            let replay = Replay::new(&runs[run], &args.inputs).map_err(|error| with_inputs_help(error, args))?;
             let affordable = replay.affordable(&of_run);
             if affordable < of_run.len() {
                 let left_out = count(of_run.len() - affordable, "flow");
-                tell(&format!(
+                print_stderr(&format!(
                     "note: {left_out} of `{}` left out, because logs would not fit into memory",
                     runs[run].summary.run
                 ));
                 of_run.truncate(affordable);
             }
-            let replayed = replay.run(&of_run, threads, &watch, &*board).map_err(|error| match error {
+            let replayed = replay.run(&of_run, threads, &terminal, &*board).map_err(|error| match error {
                 study::Error::Interrupted => {
                     CommandFailure::Interrupted("nothing is explained; the results are untouched".to_owned())
                 }
@@ -236,7 +236,7 @@ impl ReplayPlan {
 }
 
 /// A failure to build a run again, with where its files are looked for.
-fn helped(error: study::Error, args: &ExplainArgs) -> CommandFailure {
+fn with_inputs_help(error: study::Error, args: &ExplainArgs) -> CommandFailure {
     let is_scenario = matches!(error, study::Error::Scenario(_));
     match error.into() {
         CommandFailure::Input(text) if is_scenario => CommandFailure::Input(format!(
@@ -257,8 +257,8 @@ impl ReplayedRuns<'_> {
     fn of<'b>(&'b self, group: &'b SlowGroup, runs: &'b [RunResults]) -> ShownGroup<'b> {
         let mut flows = Vec::new();
         for flow in &group.slowest {
-            if let Some((replay, found)) = self.replays.get(&flow.run)
-                && let Some(attribution) = found.get(&flow.row.flow)
+            if let Some((replay, attributions)) = self.replays.get(&flow.run)
+                && let Some(attribution) = attributions.get(&flow.row.flow)
             {
                 let of = OfRun { run: flow.run, setup: &replay.built.setup, flows: &runs[flow.run].flows, attribution };
                 flows.push(ShownFlow { slow: flow, of });
@@ -354,7 +354,7 @@ impl ShownFlow<'_> {
 }
 
 impl ShownGroup<'_> {
-    fn text(&self, runs: &[RunResults], room: &TextLimits) -> String {
+    fn text(&self, runs: &[RunResults], limits: &TextLimits) -> String {
         let group = self.group;
         let mut seeds: Vec<u64> = self.flows.iter().map(|flow| runs[flow.slow.run].summary.seed).collect();
         seeds.sort_unstable();
@@ -378,9 +378,9 @@ impl ShownGroup<'_> {
             (text, first) =
                 (format!("{}\n  {of_flows}\n", group.name), group.name.chars().count().div_ceil(COLUMNS) + 1);
         }
-        let flows = if group.flows > 1 { room.flows.min(self.flows.len()) } else { 0 };
+        let flows = if group.flows > 1 { limits.flows.min(self.flows.len()) } else { 0 };
         // The first lines, other causes, flows, and those that did not end.
-        let mut left = room.lines.saturating_sub(first + 1 + flows + usize::from(group.unfinished > 0));
+        let mut left = limits.lines.saturating_sub(first + 1 + flows + usize::from(group.unfinished > 0));
         let mut rest = 100.0;
         for cause in &self.causes {
             let (share, details) = (percent(cause.time, self.excess), details(cause).filter(|_| left > 1));

@@ -17,20 +17,20 @@ use crate::table::{bytes, fitted, time};
 const LISTED: usize = 5;
 
 pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), CommandFailure> {
-    let mut told = by_scheme(runs, args.slowest);
+    let mut explained = by_scheme(runs, args.slowest);
     if let Some(class) = args.class {
-        for scheme in &mut told {
+        for scheme in &mut explained {
             scheme.classes.retain(|it| it.class == class.into());
         }
     }
-    if args.csv.is_asked() {
-        return print_csv(&sheets(&told), args.csv.table());
+    if args.csv.is_requested() {
+        return print_csv(&sheets(&explained), args.csv.table());
     }
     if args.json {
-        let all: Vec<Value> = told.iter().map(in_json).collect();
+        let all: Vec<Value> = explained.iter().map(in_json).collect();
         return print(&format!("{:#}", Value::from(all)));
     }
-    let texts: Vec<String> = told.iter().map(in_words).collect();
+    let texts: Vec<String> = explained.iter().map(in_words).collect();
     print(texts.join("\n\n").trim_end())
 }
 
@@ -38,13 +38,13 @@ pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Com
 pub(super) const TABLES: [&str; 2] = ["traits", "flows"];
 
 /// Counters of all groups, and of their slowest flows.
-fn sheets(told: &[ExplainedScheme]) -> [Sheet; 2] {
-    let of_class = |told: &ExplainedScheme, of: &SlowestFlows| -> Vec<Value> {
+fn sheets(explained: &[ExplainedScheme]) -> [Sheet; 2] {
+    let of_class = |explained: &ExplainedScheme, of: &SlowestFlows| -> Vec<Value> {
         let record = |it: &Trait| {
             json!({
-                "group": told.name,
+                "group": explained.name,
                 "part": of.class.name(),
-                "trait": it.what.name(),
+                "trait": it.attribute.name(),
                 "slowest": it.slowest,
                 "typical": it.typical,
                 "stands_out": it.stands_out(),
@@ -52,13 +52,15 @@ fn sheets(told: &[ExplainedScheme]) -> [Sheet; 2] {
         };
         of.traits.iter().map(record).collect()
     };
-    let records: Vec<Value> =
-        told.iter().flat_map(|told| told.classes.iter().flat_map(move |of| of_class(told, of))).collect();
-    let of_flows = |told: &ExplainedScheme, of: &SlowestFlows| -> Vec<Value> {
+    let records: Vec<Value> = explained
+        .iter()
+        .flat_map(|explained| explained.classes.iter().flat_map(move |of| of_class(explained, of)))
+        .collect();
+    let of_flows = |explained: &ExplainedScheme, of: &SlowestFlows| -> Vec<Value> {
         let record = |slow: &results::explain::SlowFlowEntry| {
             let row = &slow.row;
             json!({
-                "group": told.name,
+                "group": explained.name,
                 "part": of.class.name(),
                 "seed": slow.seed,
                 "flow": row.flow,
@@ -76,8 +78,10 @@ fn sheets(told: &[ExplainedScheme]) -> [Sheet; 2] {
         };
         of.slowest.iter().map(record).collect()
     };
-    let flows: Vec<Value> =
-        told.iter().flat_map(|told| told.classes.iter().flat_map(move |of| of_flows(told, of))).collect();
+    let flows: Vec<Value> = explained
+        .iter()
+        .flat_map(|explained| explained.classes.iter().flat_map(move |of| of_flows(explained, of)))
+        .collect();
     let of_flow = [
         "group",
         "part",
@@ -100,14 +104,14 @@ fn sheets(told: &[ExplainedScheme]) -> [Sheet; 2] {
     ]
 }
 
-fn in_json(told: &ExplainedScheme) -> Value {
+fn in_json(explained: &ExplainedScheme) -> Value {
     let one = |it: &SlowestFlows| {
         let traits: serde_json::Map<String, Value> = it
             .traits
             .iter()
             .map(|of| {
                 let values = json!({ "slowest": of.slowest, "typical": of.typical, "stands_out": of.stands_out() });
-                (of.what.name().to_owned(), values)
+                (of.attribute.name().to_owned(), values)
             })
             .collect();
         let slowest: Vec<Value> =
@@ -120,13 +124,13 @@ fn in_json(told: &ExplainedScheme) -> Value {
             "traits": traits,
         })
     };
-    json!({ "name": told.name, "runs": told.runs, "classes": told.classes.iter().map(one).collect::<Vec<_>>() })
+    json!({ "name": explained.name, "runs": explained.runs, "classes": explained.classes.iter().map(one).collect::<Vec<_>>() })
 }
 
-fn in_words(told: &ExplainedScheme) -> String {
-    let seeds = told.runs.len();
-    let name = if seeds > 1 { format!("{}, {seeds} seeds together", told.name) } else { told.name.clone() };
-    if told.classes.is_empty() {
+fn in_words(explained: &ExplainedScheme) -> String {
+    let seeds = explained.runs.len();
+    let name = if seeds > 1 { format!("{}, {seeds} seeds together", explained.name) } else { explained.name.clone() };
+    if explained.classes.is_empty() {
         return format!("{name}: no flow ended");
     }
     let of_class = |it: &SlowestFlows| {
@@ -137,7 +141,7 @@ fn in_words(told: &ExplainedScheme) -> String {
             it.flows
         );
         let _ = writeln!(text, "{}", traits(it));
-        let _ = writeln!(text, "{}", flows(told, it));
+        let _ = writeln!(text, "{}", flows(explained, it));
         if it.unfinished > 0 {
             let _ = writeln!(text, "{} did not end and is in none of this", study::count(it.unfinished, "flow"));
         }
@@ -146,7 +150,7 @@ fn in_words(told: &ExplainedScheme) -> String {
         }
         text
     };
-    told.classes.iter().map(of_class).collect::<Vec<_>>().join("\n")
+    explained.classes.iter().map(of_class).collect::<Vec<_>>().join("\n")
 }
 
 /// Counters, where there was any count.
@@ -154,10 +158,11 @@ fn traits(of: &SlowestFlows) -> String {
     let mut table = fitted();
     table.set_header(["mean of a flow", "slowest", "typical", "", ""]);
     for it in of.present() {
-        let typical = it.typical.map_or_else(|| "-".to_owned(), |typical| value(it.what, typical));
-        let cells = [value(it.what, it.slowest), typical, times(it), if it.stands_out() { "*" } else { "" }.to_owned()];
+        let typical = it.typical.map_or_else(|| "-".to_owned(), |typical| value(it.attribute, typical));
+        let cells =
+            [value(it.attribute, it.slowest), typical, times(it), if it.stands_out() { "*" } else { "" }.to_owned()];
         let numbers = cells.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right));
-        table.add_row(std::iter::once(Cell::new(it.what.label())).chain(numbers));
+        table.add_row(std::iter::once(Cell::new(it.attribute.label())).chain(numbers));
     }
     table.to_string()
 }
@@ -170,8 +175,8 @@ fn times(of: &Trait) -> String {
 }
 
 /// The slowest one by one, with their seeds where there are several.
-fn flows(told: &ExplainedScheme, of: &SlowestFlows) -> String {
-    let with_seeds = told.runs.len() > 1;
+fn flows(explained: &ExplainedScheme, of: &SlowestFlows) -> String {
+    let with_seeds = explained.runs.len() > 1;
     let heads =
         ["flow", "hosts", "size", "started", "took", "slowdown", "marked", "retransmits", "timeouts", "quick adapts"];
     let mut table = fitted();
@@ -198,8 +203,8 @@ fn flows(told: &ExplainedScheme, of: &SlowestFlows) -> String {
     table.to_string()
 }
 
-fn value(what: FlowAttribute, of: f64) -> String {
-    match what.kind() {
+fn value(attribute: FlowAttribute, of: f64) -> String {
+    match attribute.kind() {
         ValueKind::Bytes => bytes(of.round() as u64),
         ValueKind::Share => format!("{:.1} %", 100.0 * of),
         ValueKind::Number => format!("{of:.2}"),

@@ -17,7 +17,7 @@ pub(crate) fn doctor(args: &KernelDoctorArgs) -> Result<(), CommandFailure> {
     if args.json {
         let checks: Vec<_> = checks.iter().map(as_json).collect();
         print(&format!("{:#}", json!({ "schema": 1, "ready": missing == 0, "checks": checks })))?;
-    } else if args.csv.is_asked() {
+    } else if args.csv.is_requested() {
         let checks: Vec<_> = checks.iter().map(as_json).collect();
         print_csv(&[Sheet::of_records(TABLE, &["name", "verdict", "found", "remedy"], &checks)], args.csv.table())?;
     } else {

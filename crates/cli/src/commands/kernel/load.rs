@@ -9,65 +9,65 @@ use scenario::argument;
 use units::Span;
 
 use crate::args::{KernelLoadArgs, KernelUnloadArgs};
-use crate::exit::{CommandFailure, print, tell};
+use crate::exit::{CommandFailure, print, print_stderr};
 use crate::interrupt::{interrupted, listen};
 use crate::named_file::{OutputKind, write_into};
 
 pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), CommandFailure> {
     let row = row(&args.law)?;
     let settings = settings(row, args)?;
-    let places = places(args)?;
+    let scopes = scopes(args)?;
     // The kernel may refuse the program for cgroups and take the law.
     let programs = if args.cgroup.is_empty() { Programs::Law } else { Programs::LawAndCgroup };
     let (name, title) = (args.name.as_deref(), row.kind.info().title);
     if args.foreground {
-        // A law that is only held in the foreground needs no pins.
+        // A law that is only attached in the foreground needs no pins.
         if pins::pinned().unwrap_or_default().iter().any(|pinned| pinned.row == row) {
             return Err(kernel::Error::AlreadyLoaded { law: row.name.to_owned() }.into());
         }
-        return hold(&Loaded::load(row, &settings, name, programs)?, &places, title);
+        return run_in_foreground(&Loaded::load(row, &settings, name, programs)?, &scopes, title);
     }
-    let pins::PinnedLaw { tcp_name: name, mounted } = pins::load(row, &settings, name, programs, &places)?;
+    let pins::PinnedLaw { tcp_name: name, mounted } = pins::load(row, &settings, name, programs, &scopes)?;
     if mounted {
-        tell("note: the BPF file system was not mounted; it is now, at /sys/fs/bpf");
+        print_stderr("note: the BPF file system was not mounted; it is now, at /sys/fs/bpf");
     }
     let mut text = format!(
         "{title} is in the kernel as `{name}` and stays there when this command ends.\nremove it: narrows kernel unload {}",
         row.name
     );
-    text.push_str(&who(&places, &name));
+    text.push_str(&usage_text(&scopes, &name));
     print(&text)
 }
 
 /// Returns the present users of the law, and the way to use it.
-fn who(places: &[AttachScope], name: &str) -> String {
-    if places.is_empty() {
+fn usage_text(scopes: &[AttachScope], name: &str) -> String {
+    if scopes.is_empty() {
         return format!(
-            "\nnobody uses it yet: name it with TCP_CONGESTION (iperf3 -C {name}), or load it with --set-default, --netns, --route or --cgroup\n\
+            "\nno socket uses it yet: name it with TCP_CONGESTION (iperf3 -C {name}), or load it with --set-default, --netns, --route or --cgroup\n\
              both ends need it: a listener that runs another law refuses ECN"
         );
     }
-    let places: Vec<String> = places.iter().map(ToString::to_string).collect();
+    let scopes: Vec<String> = scopes.iter().map(ToString::to_string).collect();
     format!(
         "\nused by new connections of: {}\nboth ends need it: a listener that runs another law refuses ECN",
-        places.join(", ")
+        scopes.join(", ")
     )
 }
 
-/// Keeps the law loaded while this command runs, and restores all places at the end.
-fn hold(loaded: &Loaded, places: &[AttachScope], title: &str) -> Result<(), CommandFailure> {
+/// Keeps the law loaded while this command runs, and restores all scopes at the end.
+fn run_in_foreground(loaded: &Loaded, scopes: &[AttachScope], title: &str) -> Result<(), CommandFailure> {
     listen();
-    let mut held = AttachedLaw { name: loaded.tcp_name().to_owned(), taken: Vec::new() };
+    let mut attached = AttachedLaw { name: loaded.tcp_name().to_owned(), scopes: Vec::new() };
     let mut links = Vec::new();
-    for place in places {
-        if let AttachScope::Cgroup(path) = place {
+    for scope in scopes {
+        if let AttachScope::Cgroup(path) = scope {
             links.push(loaded.choose_in_cgroup(path)?);
         }
-        let place = AttachedScope::find(place)?;
-        place.take(loaded.tcp_name())?;
-        held.taken.push(place);
+        let scope = AttachedScope::find(scope)?;
+        scope.attach(loaded.tcp_name())?;
+        attached.scopes.push(scope);
     }
-    let used = who(places, loaded.tcp_name());
+    let used = usage_text(scopes, loaded.tcp_name());
     print(&format!("{title} is in the kernel as `{}` until Ctrl-C.{used}", loaded.tcp_name()))?;
     while !interrupted() {
         std::thread::sleep(Duration::from_millis(100));
@@ -77,13 +77,13 @@ fn hold(loaded: &Loaded, places: &[AttachScope], title: &str) -> Result<(), Comm
 
 struct AttachedLaw {
     name: String,
-    taken: Vec<AttachedScope>,
+    scopes: Vec<AttachedScope>,
 }
 
 impl Drop for AttachedLaw {
     fn drop(&mut self) {
-        for complaint in self.taken.iter().filter_map(|taken| taken.give_back(&self.name)) {
-            tell(&format!("warning: not put back: {complaint}"));
+        for failure in self.scopes.iter().filter_map(|scope| scope.restore(&self.name)) {
+            print_stderr(&format!("warning: not put back: {failure}"));
         }
     }
 }
@@ -98,18 +98,18 @@ pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), CommandFailure> {
             .collect::<Result<_, _>>()?
     };
     // A failure or complaint of one law keeps no other law in the kernel.
-    let mut done = Ok(());
+    let mut outcome = Ok(());
     for law in pinned {
         let title = law.row.kind.info().title;
-        let said = law.remove().map_err(CommandFailure::from).and_then(|complaints| {
-            for complaint in complaints {
-                tell(&format!("warning: not put back: {complaint}"));
+        let result = law.remove().map_err(CommandFailure::from).and_then(|failures| {
+            for failure in failures {
+                print_stderr(&format!("warning: not put back: {failure}"));
             }
             print(&format!("{title} is out of the kernel; sockets that run it keep it until they close"))
         });
-        done = done.and(said);
+        outcome = outcome.and(result);
     }
-    done
+    outcome
 }
 
 pub(crate) fn export(directory: &Path) -> Result<(), CommandFailure> {
@@ -125,12 +125,12 @@ pub(crate) fn export(directory: &Path) -> Result<(), CommandFailure> {
 /// The law of that name.
 pub(crate) fn row(name: &str) -> Result<&'static KernelLaw, CommandFailure> {
     let known: Vec<&str> = kernel::rows().iter().map(|row| row.name).collect();
-    let what = if laws::catalog::LawKind::from_name(name).is_some() {
+    let message = if laws::catalog::LawKind::from_name(name).is_some() {
         format!("`{name}` is not built for the kernel")
     } else {
         format!("no law `{name}`")
     };
-    KernelLaw::of_name(name).ok_or_else(|| CommandFailure::unknown(&what, name, &known))
+    KernelLaw::of_name(name).ok_or_else(|| CommandFailure::unknown(&message, name, &known))
 }
 
 fn settings(row: &KernelLaw, args: &KernelLoadArgs) -> Result<Settings, CommandFailure> {
@@ -156,8 +156,8 @@ fn round_trip(option: &str, text: &str) -> Result<Span, CommandFailure> {
     )))
 }
 
-/// The places that the options name, one line each where they are noted.
-fn places(args: &KernelLoadArgs) -> Result<Vec<AttachScope>, CommandFailure> {
+/// The scopes that the options name, one line each where they are noted.
+fn scopes(args: &KernelLoadArgs) -> Result<Vec<AttachScope>, CommandFailure> {
     if let Some(prefix) = args.route.iter().find(|prefix| prefix.split_whitespace().ne([prefix.as_str()])) {
         return Err(CommandFailure::Input(format!(
             "error: --route {prefix:?}: expected a prefix alone, as in 10.0.0.0/8 or fd00::/8, of the main table"
@@ -169,12 +169,12 @@ fn places(args: &KernelLoadArgs) -> Result<Vec<AttachScope>, CommandFailure> {
         )));
     }
     // The absolute path is recorded: the process that unloads may have another working directory.
-    let whole = |name: &String| {
+    let absolute = |name: &String| {
         let path = std::path::absolute(name).ok().filter(|_| name.contains('/'));
         path.map_or_else(|| name.clone(), |path| path.display().to_string())
     };
     let default = args.set_default.then_some(AttachScope::Default);
-    let netns = args.netns.iter().map(whole).map(AttachScope::Netns);
+    let netns = args.netns.iter().map(absolute).map(AttachScope::Netns);
     let route = args.route.iter().cloned().map(AttachScope::Route);
     let cgroup = args.cgroup.iter().cloned().map(AttachScope::Cgroup);
     Ok(default.into_iter().chain(netns).chain(route).chain(cgroup).collect())

@@ -30,7 +30,7 @@ pub(crate) fn kernel(command: KernelCommand) -> Result<(), CommandFailure> {
 
 /// Warning about sockets that found no memory for a flow.
 #[cfg(feature = "bpf")]
-pub(crate) fn without_law(sockets: u64) -> String {
+pub(crate) fn missing_state_warning(sockets: u64) -> String {
     let subject = if sockets == 1 { "1 socket runs".to_owned() } else { format!("{sockets} sockets run") };
     format!(
         "{subject} or ran without the law, at the initial window: the kernel had no memory for its state (a socket may have \

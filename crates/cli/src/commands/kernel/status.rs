@@ -10,12 +10,12 @@ use kernel::tcp_adapter::Config;
 use serde_json::{Value, json};
 
 use crate::args::KernelStatusArgs;
-use crate::exit::{CommandFailure, print, printed, tell};
+use crate::exit::{CommandFailure, print, print_stderr, printed};
 use crate::interrupt::{interrupted, listen};
 use crate::sheet::{Sheet, check_csv, print_csv};
 
 /// Period of `--watch`.
-const PERIOD: Duration = Duration::from_secs(1);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), CommandFailure> {
     if let Some(law) = &args.law {
@@ -23,12 +23,12 @@ pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), CommandFailure> {
     }
     check_csv(&args.csv, &TABLES)?;
     let mut machine = Machine::default();
-    if args.csv.is_asked() {
+    if args.csv.is_requested() {
         let laws = chosen(args)?;
         let laws: Vec<_> = laws.iter().map(|law| as_json(law, &mut machine)).collect::<Result<_, CommandFailure>>()?;
         for law in &laws {
             for missing in law["not_listed"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-                tell(&format!("warning: {}: not listed: {missing}", law["law"].as_str().unwrap_or_default()));
+                print_stderr(&format!("warning: {}: not listed: {missing}", law["law"].as_str().unwrap_or_default()));
             }
         }
         return print_csv(&sheets(&laws), args.csv.table());
@@ -51,7 +51,7 @@ pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), CommandFailure> {
         } else if !printed(&page)? {
             return Ok(());
         }
-        std::thread::sleep(PERIOD);
+        std::thread::sleep(REFRESH_INTERVAL);
     }
     Ok(())
 }
@@ -85,18 +85,19 @@ impl ListedSockets {
 fn page(args: &KernelStatusArgs, machine: &mut Machine) -> Result<String, CommandFailure> {
     let laws = chosen(args)?;
     if laws.is_empty() {
-        let held: Vec<String> = kernel::registered()?.into_iter().filter(|name| name.starts_with("narrows_")).collect();
-        let held = if held.is_empty() {
+        let unpinned: Vec<String> =
+            kernel::registered()?.into_iter().filter(|name| name.starts_with("narrows_")).collect();
+        let unpinned = if unpinned.is_empty() {
             String::new()
         } else {
-            format!("\na running command holds, and takes out at its end: {}", held.join(", "))
+            format!("\na running command holds, and takes out at its end: {}", unpinned.join(", "))
         };
-        return Ok(format!("no law is loaded to stay; `narrows kernel load LAW` loads one{held}"));
+        return Ok(format!("no law is loaded to stay; `narrows kernel load LAW` loads one{unpinned}"));
     }
     let mut parts = Vec::new();
     for law in &laws {
         let config = law.config()?;
-        let users: Vec<String> = law.places.iter().map(|taken| taken.place.to_string()).collect();
+        let users: Vec<String> = law.scopes.iter().map(|attached| attached.scope.to_string()).collect();
         let users = if users.is_empty() { "those that name it".to_owned() } else { users.join(", ") };
         let listed = ListedSockets::of(law, machine)?;
         let count = listed.sockets.as_ref().map(|sockets| format!("{} sockets", sockets.len()));
@@ -104,13 +105,13 @@ fn page(args: &KernelStatusArgs, machine: &mut Machine) -> Result<String, Comman
             "{} as `{}`, used by {users}\n  {}\n  {}",
             law.row.kind.info().title,
             law.tcp_name,
-            told(law, &config).join(", "),
+            parameters(law, &config).join(", "),
             count.as_deref().unwrap_or("sockets unknown"),
         ));
         parts.extend(listed.missing.iter().map(|missing| format!("  warning: not listed: {missing}")));
         let refused = law.refused()?;
         if refused > 0 {
-            parts.push(format!("  warning: {}", super::without_law(refused)));
+            parts.push(format!("  warning: {}", super::missing_state_warning(refused)));
         }
         if let Some(sockets) = listed.sockets.filter(|sockets| !sockets.is_empty()) {
             parts.push(table(&sockets));
@@ -120,19 +121,19 @@ fn page(args: &KernelStatusArgs, machine: &mut Machine) -> Result<String, Comman
 }
 
 /// The law's parameters.
-fn told(law: &Pinned, config: &Config) -> Vec<String> {
+fn parameters(law: &Pinned, config: &Config) -> Vec<String> {
     let base = if config.base_rtt.is_zero() { "the handshake's".to_owned() } else { config.base_rtt.to_string() };
-    let mut told = vec![
+    let mut parameters = vec![
         format!("line rate {}", config.line_rate),
         format!("base RTT {base}"),
         format!("intra-datacenter RTT {}", config.intra_rtt),
     ];
-    for (place, param) in law.row.kind.info().params.iter().enumerate() {
-        if config.which & (1 << place) != 0 {
-            told.push(format!("{} {}", param.name, param.lowest.of_word(config.params[place])));
+    for (index, param) in law.row.kind.info().params.iter().enumerate() {
+        if config.given & (1 << index) != 0 {
+            parameters.push(format!("{} {}", param.name, param.lowest.of_word(config.params[index])));
         }
     }
-    told
+    parameters
 }
 
 fn table(sockets: &[LawSocket]) -> String {
@@ -163,7 +164,7 @@ fn table(sockets: &[LawSocket]) -> String {
         if let Some(law) = &socket.law {
             let state: Vec<String> = law.trace.iter().map(|(name, value)| format!("{name} {value}")).collect();
             row.extend([
-                match law.verdict.pacing_bytes_per_s {
+                match law.settings.pacing_bytes_per_s {
                     u64::MAX => "-".to_owned(),
                     pacing => units::Rate::from_bps(pacing.saturating_mul(8)).to_string(),
                 },
@@ -189,7 +190,7 @@ fn as_json(law: &Pinned, machine: &mut Machine) -> Result<Value, CommandFailure>
     Ok(json!({
         "law": law.row.name,
         "tcp_name": law.tcp_name,
-        "places": law.places.iter().map(|taken| taken.place.to_string()).collect::<Vec<_>>(),
+        "places": law.scopes.iter().map(|attached| attached.scope.to_string()).collect::<Vec<_>>(),
         "line_rate_bps": config.line_rate.bps(),
         "base_rtt_ns": if config.base_rtt.is_zero() { Value::Null } else { config.base_rtt.ns().into() },
         "intra_rtt_ns": config.intra_rtt.ns(),
@@ -253,7 +254,7 @@ fn socket_json(socket: &LawSocket) -> Value {
             "ecn_marked_bytes": law.marked.get(),
             "acks": law.acks,
             "timeouts": law.timeouts,
-            "pacing_bytes_per_s": match law.verdict.pacing_bytes_per_s { u64::MAX => Value::Null, rate => rate.into() },
+            "pacing_bytes_per_s": match law.settings.pacing_bytes_per_s { u64::MAX => Value::Null, rate => rate.into() },
             "increases": law.actions.increases,
             "cuts": law.actions.cuts,
             "loss_cuts": law.actions.loss_cuts,

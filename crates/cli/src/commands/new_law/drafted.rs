@@ -68,7 +68,7 @@ impl Drafted {
     pub(super) fn fill(&self, template: &str) -> Result<String, CommandFailure> {
         let mut rows = self.params.iter().map(Param::row).collect::<Result<Vec<_>, _>>()?;
         let window = if rows.is_empty() {
-            rows.push(ParameterRow::of_the_window());
+            rows.push(ParameterRow::initial_window());
             "params.initial_window"
         } else {
             "path.mss.times(10)"
@@ -104,7 +104,7 @@ impl Drafted {
             ("@on_loss@", self.commented("on_loss", "    // ")),
             ("@on_timeout@", self.commented("on_timeout", "    // ")),
         ];
-        Ok(filled.iter().fold(template.to_owned(), |text, (place, word)| text.replace(place, word)))
+        Ok(filled.iter().fold(template.to_owned(), |text, (placeholder, value)| text.replace(placeholder, value)))
     }
 
     /// The text of a method, line by line behind `before`.
@@ -118,7 +118,7 @@ impl Drafted {
 impl Param {
     fn row(&self) -> Result<ParameterRow, CommandFailure> {
         let name = &self.name;
-        let wrong = |expected: &str| {
+        let out_of_range = |expected: &str| {
             CommandFailure::Input(format!(
                 "error: the default of the parameter `{name}` is out of range: expected {expected}"
             ))
@@ -130,14 +130,14 @@ impl Param {
                 "error: `{name}` cannot be a parameter in Rust: expected small letters, digits and _"
             )));
         }
-        let whole = |most: u64, unit: &str| match self.default {
-            Default::Whole(value) if value <= most => Ok(value),
-            _ => Err(wrong(&format!("a whole number, 0 to {most}{unit}"))),
+        let integer = |max: u64, unit: &str| match self.default {
+            Default::Whole(value) if value <= max => Ok(value),
+            _ => Err(out_of_range(&format!("a whole number, 0 to {max}{unit}"))),
         };
         // The ranges are as wide as the catalog allows; the law's author narrows them.
         let (value, code, low, high, ends) = match self.kind {
             DraftParamKind::Switch => {
-                let Default::Switch(on) = self.default else { return Err(wrong("true or false")) };
+                let Default::Switch(on) = self.default else { return Err(out_of_range("true or false")) };
                 (
                     ParamValue::Switch(on),
                     on.to_string(),
@@ -149,11 +149,11 @@ impl Param {
             DraftParamKind::Fraction => {
                 let number = match self.default {
                     Default::Number(number) => number,
-                    Default::Whole(whole) => whole as f64,
+                    Default::Whole(integer) => integer as f64,
                     Default::Switch(_) => f64::NAN,
                 };
                 if !(0.0..=1_048_576.0).contains(&number) {
-                    return Err(wrong("a number, 0 to 1048576"));
+                    return Err(out_of_range("a number, 0 to 1048576"));
                 }
                 // At most 2^20, so at most 2^52 of its units.
                 let frac = Frac::from_bits((number * 4_294_967_296.0) as u64);
@@ -167,7 +167,7 @@ impl Param {
                 (ParamValue::Fraction(frac), code, low, high, "Frac::ZERO, range::UNLIMITED")
             }
             DraftParamKind::Count => {
-                let value = whole(u64::MAX, "")?;
+                let value = integer(u64::MAX, "")?;
                 (
                     ParamValue::Count(value),
                     grouped(value),
@@ -177,7 +177,7 @@ impl Param {
                 )
             }
             DraftParamKind::Span => {
-                let value = whole(1_000_000_000_000, " ns")?;
+                let value = integer(1_000_000_000_000, " ns")?;
                 // A time that may be none begins there.
                 let (low, ends) = match value {
                     0 => (Span::ZERO, "Span::ZERO, range::LONG"),
@@ -188,7 +188,7 @@ impl Param {
                 (ParamValue::Span(Span::from_ns(value as i64)), code, low, high, ends)
             }
             DraftParamKind::Bytes => {
-                let value = whole(1 << 40, " bytes")?;
+                let value = integer(1 << 40, " bytes")?;
                 let (low, ends) = match value {
                     0 => (Bytes::ZERO, "Bytes::ZERO, range::WINDOW"),
                     _ => (Bytes::new(1), "range::BYTE, range::WINDOW"),
@@ -198,7 +198,7 @@ impl Param {
                 (ParamValue::Bytes(Bytes::new(value)), code, low, high, ends)
             }
             DraftParamKind::Rate => {
-                let value = whole(100_000_000_000_000, " bits a second")?;
+                let value = integer(100_000_000_000_000, " bits a second")?;
                 let (low, high) = (ParamValue::Rate(Rate::ZERO), ParamValue::Rate(Rate::from_gbps(100_000)));
                 let code = format!("Rate::from_bps({})", grouped(value));
                 (ParamValue::Rate(Rate::from_bps(value)), code, low, high, "range::STILL, range::FAST")
@@ -227,7 +227,7 @@ impl Param {
 
 impl ParameterRow {
     /// The parameter of a law that has none of its own: the catalog wants one.
-    fn of_the_window() -> Self {
+    fn initial_window() -> Self {
         let doc = "Initial window.";
         Self {
             code: format!(
@@ -261,14 +261,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_their_digits_in_threes() {
+    fn digits_are_grouped_in_threes() {
         for (value, text) in [(0, "0"), (999, "999"), (1_000, "1_000"), (1_234_567, "1_234_567")] {
             assert_eq!(grouped(value), text);
         }
     }
 
     #[test]
-    fn a_default_must_be_of_its_kind() {
+    fn defaults_are_checked_against_their_kind() {
         let draft = |param: &str| {
             let json = format!(r#"{{"class":"A","about":"","params":[{param}],"methods":{{}},"trace":""}}"#);
             Drafted::read(&json).and_then(|draft| draft.fill("@params@|@rows@"))
@@ -296,9 +296,10 @@ mod tests {
             ("fraction", "1048577", "a number, 0 to 1048576"),
             ("switch", "1", "true or false"),
         ] {
-            let Err(CommandFailure::Input(said)) = of(kind, default) else { panic!("{kind} = {default}") };
-            let wanted = format!("error: the default of the parameter `it` is out of range: expected {expected}");
-            assert_eq!(said, wanted);
+            let Err(CommandFailure::Input(message)) = of(kind, default) else { panic!("{kind} = {default}") };
+            let expected_message =
+                format!("error: the default of the parameter `it` is out of range: expected {expected}");
+            assert_eq!(message, expected_message);
         }
         assert!(draft("").unwrap().contains("initial_window"));
     }

@@ -1,7 +1,7 @@
 //! Messages between both ends on the first stream: version 1. Each message is its length, 4 bytes in network byte
 //! order, and that many bytes of JSON, at most 8 KiB.
 //!
-//! The caller sends a [`PerfRequest`], the listener accepts it with a [`PerfResponse`], and when the data is through each sends
+//! The client sends a [`PerfRequest`], the listener accepts it with a [`PerfResponse`], and when the data is through each sends
 //! its counts ([`Totals`]). An end that does not agree closes the connection with the reason. Everything that a peer
 //! sends is checked here.
 
@@ -11,13 +11,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use transport::{RecvStream, SendStream};
 
-use crate::peer::end::LARGEST_WINDOW;
+use crate::peer::end::MAX_WINDOW;
 use crate::peer::session_error::SessionError;
 
 /// The version of these messages.
 const VERSION: u64 = 1;
 /// The longest message, in bytes: 128 counts of 20 digits, and some words.
-const MAX: usize = 8 << 10;
+const MAX_MESSAGE_LEN: usize = 8 << 10;
 /// The most streams of a test.
 pub(super) const MAX_STREAMS: u16 = 128;
 /// The longest test that sends by time.
@@ -25,7 +25,7 @@ pub(super) const MAX_TIME: Duration = Duration::from_hours(24);
 /// The most bytes of a test.
 pub(super) const MAX_BYTES: u64 = 1_000_000_000_000_000;
 
-/// The most messages of a test: the time of each is kept.
+/// Maximum number of messages of a test: the time of each is stored.
 pub(super) const MAX_MESSAGES: u32 = 1_000_000;
 
 /// The amount of data to send.
@@ -45,7 +45,7 @@ pub(super) enum Amount {
     },
 }
 
-/// The caller's request.
+/// The client's request.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PerfRequest {
@@ -95,13 +95,13 @@ pub(super) enum TestRole {
 }
 
 impl PerfRequest {
-    /// Returns a request of a caller that takes the part of `caller`.
-    pub(super) fn new(caller: TestRole, streams: u16, amount: Amount, window_bytes: u64) -> Self {
-        Self { version: VERSION, reverse: caller == TestRole::Receiver, streams, amount, window_bytes }
+    /// Returns a request of a client that takes the part of `client`.
+    pub(super) fn new(client: TestRole, streams: u16, amount: Amount, window_bytes: u64) -> Self {
+        Self { version: VERSION, reverse: client == TestRole::Receiver, streams, amount, window_bytes }
     }
 
-    /// Returns the caller's part.
-    pub(super) fn caller(&self) -> TestRole {
+    /// Returns the client's part.
+    pub(super) fn client(&self) -> TestRole {
         if self.reverse { TestRole::Receiver } else { TestRole::Sender }
     }
 
@@ -114,7 +114,7 @@ impl PerfRequest {
         if !(1..=MAX_STREAMS).contains(&self.streams) {
             return Err(format!("asks for {} streams; there may be 1 to {MAX_STREAMS}", self.streams));
         }
-        let (value, most, unit) = match self.amount {
+        let (value, max, unit) = match self.amount {
             Amount::Bytes(bytes) => (bytes, MAX_BYTES, "bytes"),
             Amount::TimeMs(ms) => (ms, MAX_TIME.as_millis() as u64, "ms"),
             Amount::Messages { count, .. } if !(1..=MAX_MESSAGES).contains(&count) => {
@@ -122,8 +122,8 @@ impl PerfRequest {
             }
             Amount::Messages { count, bytes } => (bytes, MAX_BYTES / u64::from(count), "bytes a message"),
         };
-        if !(1..=most).contains(&value) {
-            return Err(format!("asks for {value} {unit}; there may be 1 to {most}"));
+        if !(1..=max).contains(&value) {
+            return Err(format!("asks for {value} {unit}; there may be 1 to {max}"));
         }
         check_window(self.window_bytes)
     }
@@ -145,11 +145,7 @@ impl PerfResponse {
 }
 
 fn check_window(bytes: u64) -> Result<(), String> {
-    if bytes <= LARGEST_WINDOW {
-        Ok(())
-    } else {
-        Err(format!("has a window of {bytes} bytes; it may have {LARGEST_WINDOW}"))
-    }
+    if bytes <= MAX_WINDOW { Ok(()) } else { Err(format!("has a window of {bytes} bytes; it may have {MAX_WINDOW}")) }
 }
 
 impl Totals {
@@ -192,39 +188,39 @@ impl Totals {
 /// A message of a peer that can be wrong in itself.
 pub(super) trait ControlMessage: Serialize + DeserializeOwned {
     /// Its kind, with the article.
-    const WHAT: &'static str;
+    const NAME: &'static str;
 
     /// Returns the error in it, as the rest of a sentence about the peer.
-    fn flaw(&self) -> Result<(), String>;
+    fn validate(&self) -> Result<(), String>;
 }
 
 impl ControlMessage for PerfRequest {
-    const WHAT: &'static str = "a request";
-    fn flaw(&self) -> Result<(), String> {
+    const NAME: &'static str = "a request";
+    fn validate(&self) -> Result<(), String> {
         self.check()
     }
 }
 
 impl ControlMessage for PerfResponse {
-    const WHAT: &'static str = "an answer";
-    fn flaw(&self) -> Result<(), String> {
+    const NAME: &'static str = "an answer";
+    fn validate(&self) -> Result<(), String> {
         self.check()
     }
 }
 
 impl ControlMessage for Totals {
-    const WHAT: &'static str = "its totals";
-    fn flaw(&self) -> Result<(), String> {
+    const NAME: &'static str = "its totals";
+    fn validate(&self) -> Result<(), String> {
         if self.lost > self.packets { Err(format!("lost {} packets of {}", self.lost, self.packets)) } else { Ok(()) }
     }
 }
 
 /// Reads a message from its bytes. An error is the rest of a sentence about the peer.
 fn parse<M: ControlMessage>(bytes: &[u8]) -> Result<M, String> {
-    let flaw = |error: serde_json::Error| {
-        format!("sent {} that cannot be read: {}", M::WHAT, error.to_string().escape_default())
+    let unreadable = |error: serde_json::Error| {
+        format!("sent {} that cannot be read: {}", M::NAME, error.to_string().escape_default())
     };
-    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(flaw)?;
+    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(unreadable)?;
     match value.get("version").and_then(serde_json::Value::as_u64) {
         Some(VERSION) => {}
         Some(version) => {
@@ -232,10 +228,10 @@ fn parse<M: ControlMessage>(bytes: &[u8]) -> Result<M, String> {
                 "speaks version {version} of perf, and this end version {VERSION}: use one release of narrows"
             ));
         }
-        None => return Err(format!("sent {} without a version", M::WHAT)),
+        None => return Err(format!("sent {} without a version", M::NAME)),
     }
-    let message: M = serde_json::from_value(value).map_err(flaw)?;
-    message.flaw()?;
+    let message: M = serde_json::from_value(value).map_err(unreadable)?;
+    message.validate()?;
     Ok(message)
 }
 
@@ -248,20 +244,20 @@ pub(super) async fn write<M: ControlMessage>(stream: &mut SendStream, message: &
 
 pub(super) async fn read<M: ControlMessage>(stream: &mut RecvStream) -> Result<M, SessionError> {
     let mut len = [0; 4];
-    fill(stream, &mut len, M::WHAT).await?;
+    fill(stream, &mut len, M::NAME).await?;
     let len = u32::from_be_bytes(len) as usize;
-    if len > MAX {
-        return Err(SessionError::Peer(format!("sent {} of {len} bytes; it may have {MAX}", M::WHAT)));
+    if len > MAX_MESSAGE_LEN {
+        return Err(SessionError::Peer(format!("sent {} of {len} bytes; it may have {MAX_MESSAGE_LEN}", M::NAME)));
     }
     let mut text = vec![0; len];
-    fill(stream, &mut text, M::WHAT).await?;
+    fill(stream, &mut text, M::NAME).await?;
     parse(&text).map_err(SessionError::Peer)
 }
 
-async fn fill(stream: &mut RecvStream, mut out: &mut [u8], what: &str) -> Result<(), SessionError> {
+async fn fill(stream: &mut RecvStream, mut out: &mut [u8], name: &str) -> Result<(), SessionError> {
     while !out.is_empty() {
         match stream.read(out).await? {
-            0 => return Err(SessionError::Peer(format!("ended before it had sent {what}"))),
+            0 => return Err(SessionError::Peer(format!("ended before it had sent {name}"))),
             count => out = &mut out[count..],
         }
     }
@@ -272,24 +268,24 @@ async fn fill(stream: &mut RecvStream, mut out: &mut [u8], what: &str) -> Result
 mod tests {
     use super::*;
 
-    fn said<M: ControlMessage + std::fmt::Debug>(text: &str) -> String {
+    fn parse_error<M: ControlMessage + std::fmt::Debug>(text: &str) -> String {
         parse::<M>(text.as_bytes()).unwrap_err()
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn messages_round_trip() {
         let request = PerfRequest::new(TestRole::Receiver, 4, Amount::TimeMs(10_000), 1);
         let text = serde_json::to_string(&request).unwrap();
         assert_eq!(text, r#"{"version":1,"reverse":true,"streams":4,"amount":{"time_ms":10000},"window_bytes":1}"#);
         assert_eq!(parse::<PerfRequest>(text.as_bytes()), Ok(request));
-        let most = Totals::new(vec![u64::MAX; MAX_STREAMS.into()], Duration::MAX, Duration::MAX, u64::MAX, u64::MAX);
-        assert!(serde_json::to_vec(&most).unwrap().len() <= MAX);
+        let max = Totals::new(vec![u64::MAX; MAX_STREAMS.into()], Duration::MAX, Duration::MAX, u64::MAX, u64::MAX);
+        assert!(serde_json::to_vec(&max).unwrap().len() <= MAX_MESSAGE_LEN);
     }
 
     #[test]
-    fn what_a_peer_must_not_say_is_named() {
+    fn invalid_messages_are_errors() {
         let request = |streams: &str, amount: &str| {
-            said::<PerfRequest>(&format!(
+            parse_error::<PerfRequest>(&format!(
                 r#"{{"version":1,"reverse":false,"streams":{streams},"amount":{amount},"window_bytes":1}}"#
             ))
         };
@@ -298,22 +294,24 @@ mod tests {
         assert_eq!(request("1", r#"{"time_ms":86400001}"#), "asks for 86400001 ms; there may be 1 to 86400000");
         assert!(request("-1", r#"{"bytes":1}"#).starts_with("sent a request that cannot be read: "));
         assert!(request("1", r#"{"bytes":1,"time_ms":1}"#).starts_with("sent a request that cannot be read: "));
-        assert!(said::<PerfRequest>("GET / HTTP/1.1").starts_with("sent a request that cannot be read: "));
-        assert_eq!(said::<PerfRequest>("[]"), "sent a request without a version");
+        assert!(parse_error::<PerfRequest>("GET / HTTP/1.1").starts_with("sent a request that cannot be read: "));
+        assert_eq!(parse_error::<PerfRequest>("[]"), "sent a request without a version");
         assert!(
-            said::<PerfRequest>(r#"{"version":2}"#).starts_with("speaks version 2 of perf, and this end version 1")
+            parse_error::<PerfRequest>(r#"{"version":2}"#)
+                .starts_with("speaks version 2 of perf, and this end version 1")
         );
-        let law = said::<PerfResponse>(r#"{"version":1,"law":"\u001b[31m","window_bytes":1}"#);
+        let law = parse_error::<PerfResponse>(r#"{"version":1,"law":"\u001b[31m","window_bytes":1}"#);
         assert_eq!(law, "sends by a law that is not known here, `\\u{1b}[31m`");
         assert!(
-            said::<PerfResponse>(r#"{"version":1,"law":"cubic","window_bytes":5000000000}"#).contains("5000000000")
+            parse_error::<PerfResponse>(r#"{"version":1,"law":"cubic","window_bytes":5000000000}"#)
+                .contains("5000000000")
         );
-        let totals = said::<Totals>(r#"{"version":1,"bytes":[1],"time_ns":1,"cpu_ns":1,"packets":1,"lost":2}"#);
+        let totals = parse_error::<Totals>(r#"{"version":1,"bytes":[1],"time_ns":1,"cpu_ns":1,"packets":1,"lost":2}"#);
         assert_eq!(totals, "lost 2 packets of 1");
     }
 
     #[test]
-    fn both_ends_must_have_counted_the_same() {
+    fn totals_of_both_ends_must_match() {
         let totals = |bytes: &[u64], s| Totals::new(bytes.to_vec(), Duration::from_secs(s), Duration::ZERO, 0, 0);
         let own = totals(&[5, 6], 1);
         let agrees = |theirs: Totals| theirs.agrees(&own, "got", Duration::from_secs(2));

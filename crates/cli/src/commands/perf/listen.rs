@@ -8,9 +8,9 @@ use transport::{Connection, Endpoint};
 
 use super::control::{MAX_STREAMS, PerfRequest, PerfResponse};
 use super::meter::{TestMonitor, ThroughputMeter};
-use super::test::{TestCounts, of_listener};
+use super::test::{TestCounts, run_listener};
 use crate::args::PerfArgs;
-use crate::exit::{CommandFailure, tell};
+use crate::exit::{CommandFailure, print_stderr};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 use crate::peer::end::{EndpointSpec, MAX_PACKET, MAX_PATHS, PeerLimits};
 use crate::peer::patience::{explained, wait_for};
@@ -22,71 +22,75 @@ use crate::peer::ticket_listener::{self, ListenConfig, ListenRequest, TicketList
 /// Tests at a time.
 const MAX_TESTS: usize = 64;
 
-/// The outcome of a test, in words.
-type Tested = Result<String, SessionError>;
+/// Describes the outcome of a test.
+type TestResult = Result<String, SessionError>;
 
 pub(super) fn listen(address: &str, args: &PerfArgs) -> Result<(), CommandFailure> {
-    let terms =
-        ListenConfig::new(ListenRequest { insecure: args.call.insecure, ..ListenRequest::new(address, &args.desk) })?;
-    let room = PeerLimits { paths: MAX_PATHS, packet: MAX_PACKET, both_ways: 1, one_way: MAX_STREAMS.into() };
-    let end = EndpointSpec::new(&args.end, PERF, room)?;
+    let listen_config = ListenConfig::new(ListenRequest {
+        insecure: args.connect.insecure,
+        ..ListenRequest::new(address, &args.admission)
+    })?;
+    let limits =
+        PeerLimits { paths: MAX_PATHS, packet: MAX_PACKET, bidirectional: 1, unidirectional: MAX_STREAMS.into() };
+    let end = EndpointSpec::new(&args.endpoint, PERF, limits)?;
     listen_for_interrupts();
-    let endpoint = terms.listen(&end)?;
-    let mut desk = TicketListener::open(&endpoint, terms, &end)?;
-    let done = serve(&endpoint, &end, &mut desk);
+    let endpoint = listen_config.listen(&end)?;
+    let mut listener = TicketListener::open(&endpoint, listen_config, &end)?;
+    let result = serve(&endpoint, &end, &mut listener);
     endpoint.end(CloseCode::NONE, if interrupted() { "the listener was interrupted" } else { "" });
-    done
+    result
 }
 
-/// Serves callers until the only one is served, or for ever.
-fn serve(endpoint: &Endpoint, end: &EndpointSpec, desk: &mut TicketListener) -> Result<(), CommandFailure> {
-    let mut tests: Vec<JoinHandle<Tested>> = Vec::new();
+/// Serves clients until the only one is served, or for ever.
+fn serve(endpoint: &Endpoint, end: &EndpointSpec, listener: &mut TicketListener) -> Result<(), CommandFailure> {
+    let mut tests: Vec<JoinHandle<TestResult>> = Vec::new();
     loop {
-        let is_last = desk.is_done();
-        let look = || {
-            desk.tell_of_strays(endpoint);
+        let is_last = listener.is_done();
+        let poll = || {
+            listener.report_alpn_mismatches(endpoint);
             let is_over = !tests.is_empty() && tests.iter().all(JoinHandle::is_finished);
             if interrupted() || (is_last && is_over) { Err(SessionError::Interrupted) } else { Ok(()) }
         };
-        let accepted = wait_for(endpoint.accept(), look);
+        let accepted = wait_for(endpoint.accept(), poll);
         if interrupted() {
             return Err(CommandFailure::Interrupted("the listener ended".to_owned()));
         }
         tests.retain(|test| is_last || !test.is_finished());
         match accepted {
             Ok(Some(incoming)) => {
-                let Some(connection) = desk.admit(incoming) else { continue };
+                let Some(connection) = listener.admit(incoming) else { continue };
                 if tests.len() >= MAX_TESTS {
                     connection.close(CloseCode::BUSY, "as many tests run here as there may be");
-                    tell(&format!("refused a caller: {MAX_TESTS} tests run already"));
+                    print_stderr(&format!("refused a client: {MAX_TESTS} tests run already"));
                     continue;
                 }
-                tests.push(begin(connection, end, desk)?);
+                tests.push(spawn_test(connection, end, listener)?);
             }
             Ok(None) => return Err(ticket_listener::ended(endpoint)),
             Err(_) => break,
         }
     }
     match tests.pop().map(JoinHandle::join) {
-        Some(Ok(Err(trouble))) => Err(CommandFailure::Run(anyhow::anyhow!("the test did not end well: {trouble}"))),
+        Some(Ok(Err(error))) => Err(CommandFailure::Run(anyhow::anyhow!("the test did not end well: {error}"))),
         Some(Err(_)) => Err(CommandFailure::Run(anyhow::anyhow!("the test failed within this program"))),
         Some(Ok(Ok(_))) | None => Ok(()),
     }
 }
 
 /// Begins a test in a thread of its own.
-fn begin(
+fn spawn_test(
     connection: Connection,
     end: &EndpointSpec,
-    desk: &TicketListener,
-) -> Result<JoinHandle<Tested>, CommandFailure> {
-    let (answer, idle, keeps) = (PerfResponse::new(end.law.name(), end.window), end.idle, desk.keeps());
+    listener: &TicketListener,
+) -> Result<JoinHandle<TestResult>, CommandFailure> {
+    let (response, idle, is_reusable) =
+        (PerfResponse::new(end.law.name(), end.window), end.idle, listener.is_reusable());
     let thread = thread::Builder::new().name("narrows test".into()).spawn(move || {
-        let label = connection.paths().first().map_or_else(String::new, |path| path.via.remote.to_string());
-        let tested = test(&connection, &answer, idle);
+        let label = connection.paths().first().map_or_else(String::new, |path| path.four_tuple.remote.to_string());
+        let tested = test(&connection, &response, idle);
         match &tested {
-            Ok(text) => tell(&format!("{label}: {text}")),
-            Err(trouble) if keeps => tell(&format!("{label}: the test did not end well: {trouble}")),
+            Ok(text) => print_stderr(&format!("{label}: {text}")),
+            Err(error) if is_reusable => print_stderr(&format!("{label}: the test did not end well: {error}")),
             Err(_) => {}
         }
         tested
@@ -94,13 +98,14 @@ fn begin(
     thread.map_err(|error| CommandFailure::Run(error.into()))
 }
 
-fn test(connection: &Connection, answer: &PerfResponse, idle: Duration) -> Tested {
+fn test(connection: &Connection, response: &PerfResponse, idle: Duration) -> TestResult {
     let meter = ThroughputMeter::new(connection);
-    let mut watch = TestMonitor::new(&meter, idle);
+    let mut monitor = TestMonitor::new(&meter, idle);
     // Closed before its streams are, so that the peer learns why.
-    let close = |trouble: &SessionError| connection.close(CloseCode::APPLICATION, &trouble.to_peer());
-    let tested = wait_for(of_listener(answer, &meter), || watch.look().inspect_err(close)).and_then(|outcome| outcome);
-    let tested = tested.map_err(|trouble| explained(connection, trouble));
+    let close = |error: &SessionError| connection.close(CloseCode::APPLICATION, &error.to_peer());
+    let tested =
+        wait_for(run_listener(response, &meter), || monitor.poll().inspect_err(close)).and_then(|outcome| outcome);
+    let tested = tested.map_err(|error| explained(connection, error));
     let (request, outcome) = tested.inspect_err(close)?;
     Ok(summary(&request, &outcome))
 }

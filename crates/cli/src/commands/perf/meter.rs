@@ -17,16 +17,16 @@ use study::Stopwatch;
 pub(super) struct ThroughputMeter<'a> {
     pub(super) connection: &'a Connection,
     /// From when the connection was there.
-    whole: Stopwatch,
+    since_connected: Stopwatch,
     /// From the first byte on, and when the last one was through.
     clock: OnceCell<Stopwatch>,
     ended: Cell<Option<(Duration, Duration)>>,
     /// Bytes that were written to each stream, or read from it.
     counts: OnceCell<Vec<Cell<u64>>>,
     /// The streams that this end sends on; none if it receives.
-    sends_on: RefCell<Vec<StreamId>>,
+    send_streams: RefCell<Vec<StreamId>>,
     /// The durations of the messages that this end has sent.
-    pub(super) took: RefCell<Vec<Duration>>,
+    pub(super) durations: RefCell<Vec<Duration>>,
     /// The present phase, named by the event that is waited for.
     pub(super) phase: Cell<&'static str>,
 }
@@ -35,12 +35,12 @@ impl<'a> ThroughputMeter<'a> {
     pub(super) fn new(connection: &'a Connection) -> Self {
         Self {
             connection,
-            whole: Stopwatch::start(),
+            since_connected: Stopwatch::start(),
             clock: OnceCell::new(),
             ended: Cell::new(None),
             counts: OnceCell::new(),
-            sends_on: RefCell::new(Vec::new()),
-            took: RefCell::new(Vec::new()),
+            send_streams: RefCell::new(Vec::new()),
+            durations: RefCell::new(Vec::new()),
             phase: Cell::new("the test to begin"),
         }
     }
@@ -55,9 +55,9 @@ impl<'a> ThroughputMeter<'a> {
         self.counts.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Starts the clock at the first byte. `sends_on` are a sender's streams.
-    pub(super) fn begin(&self, sends_on: Vec<StreamId>) {
-        self.sends_on.replace(sends_on);
+    /// Starts the clock at the first byte. `send_streams` are a sender's streams.
+    pub(super) fn begin(&self, send_streams: Vec<StreamId>) {
+        self.send_streams.replace(send_streams);
         self.phase.set("data");
         self.clock.get_or_init(Stopwatch::start);
     }
@@ -80,8 +80,8 @@ impl<'a> ThroughputMeter<'a> {
     }
 
     /// Since the connection was there.
-    pub(super) fn since_the_connection(&self) -> Duration {
-        self.whole.elapsed()
+    pub(super) fn time_since_connected(&self) -> Duration {
+        self.since_connected.elapsed()
     }
 
     /// Bytes that were written, or read.
@@ -90,8 +90,8 @@ impl<'a> ThroughputMeter<'a> {
     }
 
     /// Bytes that the peer has for certain, or that were read.
-    fn moved(&self) -> u64 {
-        let waiting: u64 = self.sends_on.borrow().iter().map(|&stream| self.connection.unacked(stream)).sum();
+    fn delivered(&self) -> u64 {
+        let waiting: u64 = self.send_streams.borrow().iter().map(|&stream| self.connection.unacked(stream)).sum();
         self.counted().saturating_sub(waiting)
     }
 
@@ -139,15 +139,15 @@ pub(super) fn in_ms(span: Span) -> String {
 pub(super) struct TestMonitor<'a> {
     meter: &'a ThroughputMeter<'a>,
     /// None if intervals are not recorded.
-    every: Option<Duration>,
+    interval: Option<Duration>,
     /// Set if intervals are printed.
     prints: bool,
     pub(super) intervals: Vec<ProgressInterval>,
-    /// The bytes moved and the packets lost before the present interval.
-    before: (u64, u64),
+    /// The bytes delivered and the packets lost before the present interval.
+    start_counts: (u64, u64),
     /// The maximum time without progress; then the test ends.
-    patience: Duration,
-    /// Bytes moved, phase and time at the last progress.
+    stall_timeout: Duration,
+    /// Bytes delivered, phase and time at the last progress.
     last: (u64, &'static str, Duration),
 }
 
@@ -156,12 +156,20 @@ impl<'a> TestMonitor<'a> {
     /// long, so that the one is not taken for the other.
     pub(super) fn new(meter: &'a ThroughputMeter<'a>, idle: Duration) -> Self {
         let last = (0, "", Duration::ZERO);
-        Self { meter, every: None, prints: false, intervals: Vec::new(), before: (0, 0), patience: idle * 2, last }
+        Self {
+            meter,
+            interval: None,
+            prints: false,
+            intervals: Vec::new(),
+            start_counts: (0, 0),
+            stall_timeout: idle * 2,
+            last,
+        }
     }
 
     /// Records intervals of this length.
-    pub(super) fn every(self, every: Duration) -> Self {
-        Self { every: Some(every), ..self }
+    pub(super) fn interval(self, interval: Duration) -> Self {
+        Self { interval: Some(interval), ..self }
     }
 
     /// Prints intervals.
@@ -169,23 +177,23 @@ impl<'a> TestMonitor<'a> {
         Self { prints: true, ..self }
     }
 
-    pub(super) fn look(&mut self) -> Result<(), SessionError> {
+    pub(super) fn poll(&mut self) -> Result<(), SessionError> {
         if interrupted() {
             return Err(SessionError::Interrupted);
         }
-        while let Some(every) = self.every
-            && self.begins_at() + every <= self.meter.elapsed()
+        while let Some(interval) = self.interval
+            && self.interval_start() + interval <= self.meter.elapsed()
         {
-            self.note(self.begins_at() + every);
+            self.record_interval(self.interval_start() + interval);
         }
-        let (now, phase) = (self.meter.since_the_connection(), self.meter.phase.get());
+        let (now, phase) = (self.meter.time_since_connected(), self.meter.phase.get());
         // Acknowledged bytes are counted now and then only: each count takes a lock.
-        if now >= self.last.2 + self.patience / 4 || phase != self.last.1 {
-            let moved = self.meter.moved();
-            if (moved, phase) != (self.last.0, self.last.1) {
-                self.last = (moved, phase, now);
-            } else if now >= self.last.2 + self.patience {
-                return Err(SessionError::Stalled { what: phase, time: self.patience });
+        if now >= self.last.2 + self.stall_timeout / 4 || phase != self.last.1 {
+            let delivered = self.meter.delivered();
+            if (delivered, phase) != (self.last.0, self.last.1) {
+                self.last = (delivered, phase, now);
+            } else if now >= self.last.2 + self.stall_timeout {
+                return Err(SessionError::Stalled { phase, time: self.stall_timeout });
             }
         }
         Ok(())
@@ -194,30 +202,30 @@ impl<'a> TestMonitor<'a> {
     /// The last interval ends with the test.
     pub(super) fn finish(&mut self) {
         let end = self.meter.elapsed();
-        while let Some(every) = self.every
-            && self.begins_at() + every < end
+        while let Some(interval) = self.interval
+            && self.interval_start() + interval < end
         {
-            self.note(self.begins_at() + every);
+            self.record_interval(self.interval_start() + interval);
         }
-        if self.every.is_some() && self.meter.moved() > self.before.0 {
-            self.note(end);
+        if self.interval.is_some() && self.meter.delivered() > self.start_counts.0 {
+            self.record_interval(end);
         }
     }
 
-    fn begins_at(&self) -> Duration {
+    fn interval_start(&self) -> Duration {
         self.intervals.last().map_or(Duration::ZERO, |interval| interval.to)
     }
 
-    fn note(&mut self, to: Duration) {
-        let (moved, lost) = (self.meter.moved(), self.meter.connection.stats().lost);
+    fn record_interval(&mut self, to: Duration) {
+        let (delivered, lost) = (self.meter.delivered(), self.meter.connection.stats().lost);
         let interval = ProgressInterval {
-            from: self.begins_at(),
+            from: self.interval_start(),
             to,
-            bytes: moved - self.before.0,
+            bytes: delivered - self.start_counts.0,
             rtt: self.meter.rtt(),
-            lost: lost.saturating_sub(self.before.1),
+            lost: lost.saturating_sub(self.start_counts.1),
         };
-        self.before = (moved, lost);
+        self.start_counts = (delivered, lost);
         if self.prints {
             // A reader that has gone does not matter here: the final summary reports it.
             let _ = print(&interval.line());
@@ -231,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_as_in_the_book() {
+    fn progress_lines_match_the_documentation() {
         let (from, to) = (Duration::ZERO, Duration::from_secs(1));
         let mut interval = ProgressInterval { from, to, bytes: 120_625_000, rtt: Some(Span::from_us(400)), lost: 0 };
         assert_eq!(interval.line(), "[ 0.00-1.00 s]   121 MB   965 Mbit/s  rtt 0.40 ms");

@@ -28,19 +28,19 @@ const SCHEMA: u32 = 1;
 /// A test that ended well.
 pub(super) struct PerfReport<'a> {
     pub(super) request: &'a PerfRequest,
-    pub(super) answer: &'a PerfResponse,
+    pub(super) response: &'a PerfResponse,
     pub(super) end: &'a EndpointSpec,
     pub(super) args: &'a PerfArgs,
     pub(super) address: SocketAddr,
     pub(super) outcome: &'a TestCounts,
     /// The duration of each message.
-    pub(super) took: &'a [Duration],
+    pub(super) durations: &'a [Duration],
     pub(super) paths: &'a [PathStats],
 }
 
 impl PerfReport<'_> {
     /// Returns the counts of the sender and of the receiver.
-    fn both(&self) -> [(&'static str, &Totals); 2] {
+    fn sender_and_receiver(&self) -> [(&'static str, &Totals); 2] {
         let TestCounts { own, theirs } = self.outcome;
         if self.request.reverse {
             [("sender", theirs), ("receiver", own)]
@@ -51,7 +51,7 @@ impl PerfReport<'_> {
 
     pub(super) fn as_text(&self) -> String {
         let mut lines = Vec::new();
-        for (name, totals) in self.both() {
+        for (name, totals) in self.sender_and_receiver() {
             let (bytes, time) = (totals.sum(), totals.time());
             let losses = format!("  {} of {} packets lost", totals.lost, totals.packets);
             lines.push(format!(
@@ -63,10 +63,10 @@ impl PerfReport<'_> {
                 if name == "sender" { &losses } else { "" }
             ));
         }
-        if let Some(times) = Times::of(self.took) {
-            let [p50, p99, most] =
-                [times.p50, times.p99, times.most].map(|time| format!("{:.1} ms", time.as_secs_f64() * 1e3));
-            lines.push(format!("{} messages: p50 {p50}, p99 {p99}, most {most}", self.took.len()));
+        if let Some(times) = Times::of(self.durations) {
+            let [p50, p99, max] =
+                [times.p50, times.p99, times.max].map(|time| format!("{:.1} ms", time.as_secs_f64() * 1e3));
+            lines.push(format!("{} messages: p50 {p50}, p99 {p99}, most {max}", self.durations.len()));
         }
         for path in self.paths {
             let marks =
@@ -81,11 +81,14 @@ impl PerfReport<'_> {
                 path.path,
                 path.packet_size,
                 in_ms(path.rtt),
-                path.least_rtt.map_or_else(|| "unknown".to_owned(), in_ms),
+                path.min_rtt.map_or_else(|| "unknown".to_owned(), in_ms),
             ));
         }
-        let sent = self.both()[0].1;
-        if self.args.end.law.is_some() && self.args.end.line_rate.is_none() && sent.lost > sent.packets / ONE_LOST_IN {
+        let sent = self.sender_and_receiver()[0].1;
+        if self.args.endpoint.law.is_some()
+            && self.args.endpoint.line_rate.is_none()
+            && sent.lost > sent.packets / ONE_LOST_IN
+        {
             lines.push(format!(
                 "help: one packet in {ONE_LOST_IN} or more was lost; {} may scale with --line-rate, the rate of the narrowest link \
                  (default: 10 Gb/s)",
@@ -96,7 +99,7 @@ impl PerfReport<'_> {
     }
 
     pub(super) fn as_json(&self, intervals: &[ProgressInterval]) -> Value {
-        let [sender, receiver] = self.both().map(|(_, totals)| totals_as_json(totals));
+        let [sender, receiver] = self.sender_and_receiver().map(|(_, totals)| totals_as_json(totals));
         let intervals: Vec<Value> = intervals.iter().map(interval_as_json).collect();
         let paths: Vec<Value> = self.paths.iter().map(path_as_json).collect();
         json!({
@@ -106,7 +109,7 @@ impl PerfReport<'_> {
             "intervals": intervals,
             "sender": sender,
             "receiver": receiver,
-            "messages": Times::of(self.took).map(|times| times.as_json(self.took)),
+            "messages": Times::of(self.durations).map(|times| times.as_json(self.durations)),
             "paths": paths,
         })
     }
@@ -114,7 +117,7 @@ impl PerfReport<'_> {
     /// The tables for `--csv` ([`TABLES`]).
     pub(super) fn sheets(&self, intervals: &[ProgressInterval]) -> [Sheet; 4] {
         let ends: Vec<Value> = self
-            .both()
+            .sender_and_receiver()
             .into_iter()
             .map(|(end, totals)| {
                 let mut record = totals_as_json(totals);
@@ -124,7 +127,7 @@ impl PerfReport<'_> {
             .collect();
         let intervals: Vec<Value> = intervals.iter().map(interval_as_json).collect();
         let paths: Vec<Value> = self.paths.iter().map(path_as_json).collect();
-        let messages: Vec<Value> = Times::of(self.took).map(|it| it.as_json(self.took)).into_iter().collect();
+        let messages: Vec<Value> = Times::of(self.durations).map(|it| it.as_json(self.durations)).into_iter().collect();
         [
             Sheet::of_records(TABLES[0], &["end", "bytes", "time_ns", "rate_bps", "cpu_s", "packets", "lost"], &ends),
             Sheet::of_records(TABLES[1], &["from_ns", "to_ns", "bytes", "rate_bps", "rtt_ns", "lost"], &intervals),
@@ -157,7 +160,7 @@ impl PerfReport<'_> {
         let settings = &self.end.config.settings;
         let (law, params) = if self.request.reverse {
             // The listener reports its law, but not the law's parameters.
-            (self.answer.law.as_str(), Value::Null)
+            (self.response.law.as_str(), Value::Null)
         } else {
             (self.end.law.name(), self.end.law.params())
         };
@@ -176,7 +179,7 @@ impl PerfReport<'_> {
             "coding": (!self.request.reverse).then(|| settings.coding.to_string()),
             "packet_bytes": settings.max_packet,
             "window_bytes": self.request.window_bytes,
-            "listeners_window_bytes": self.answer.window_bytes,
+            "listeners_window_bytes": self.response.window_bytes,
             "idle_s": self.end.idle.as_secs_f64(),
         })
     }
@@ -186,25 +189,25 @@ impl PerfReport<'_> {
 struct Times {
     p50: Duration,
     p99: Duration,
-    most: Duration,
+    max: Duration,
 }
 
 impl Times {
-    fn of(took: &[Duration]) -> Option<Self> {
-        let mut sorted = took.to_vec();
+    fn of(durations: &[Duration]) -> Option<Self> {
+        let mut sorted = durations.to_vec();
         sorted.sort_unstable();
         // The smallest time that at least `percent` % of the messages do not exceed.
         let at = |percent: usize| sorted.get((sorted.len() * percent).div_ceil(100).checked_sub(1)?).copied();
-        Some(Self { p50: at(50)?, p99: at(99)?, most: at(100)? })
+        Some(Self { p50: at(50)?, p99: at(99)?, max: at(100)? })
     }
 
-    fn as_json(&self, took: &[Duration]) -> Value {
+    fn as_json(&self, durations: &[Duration]) -> Value {
         let ns = |time: &Duration| time.as_nanos() as u64;
         json!({
             "p50_ns": ns(&self.p50),
             "p99_ns": ns(&self.p99),
-            "most_ns": ns(&self.most),
-            "took_ns": took.iter().map(ns).collect::<Vec<_>>(),
+            "most_ns": ns(&self.max),
+            "took_ns": durations.iter().map(ns).collect::<Vec<_>>(),
         })
     }
 }
@@ -236,11 +239,11 @@ fn interval_as_json(interval: &ProgressInterval) -> Value {
 fn path_as_json(path: &PathStats) -> Value {
     json!({
         "path": path.path,
-        "remote": path.via.remote.to_string(),
+        "remote": path.four_tuple.remote.to_string(),
         "is_open": path.is_open,
         "packet_bytes": path.packet_size,
         "rtt_ns": path.rtt.ns(),
-        "least_rtt_ns": path.least_rtt.map(Span::ns),
+        "least_rtt_ns": path.min_rtt.map(Span::ns),
         "packets": path.packets,
         "acked_bytes": path.acked.get(),
         "ecn_marked_bytes": path.marked.get(),
@@ -255,9 +258,9 @@ mod tests {
 
     #[test]
     fn percentiles_are_of_the_messages() {
-        let took: Vec<Duration> = (1..=200).rev().map(Duration::from_millis).collect();
-        let times = Times::of(&took).unwrap();
-        assert_eq!([times.p50, times.p99, times.most].map(|time| time.as_millis()), [100, 198, 200]);
+        let durations: Vec<Duration> = (1..=200).rev().map(Duration::from_millis).collect();
+        let times = Times::of(&durations).unwrap();
+        assert_eq!([times.p50, times.p99, times.max].map(|time| time.as_millis()), [100, 198, 200]);
         assert!(Times::of(&[]).is_none());
     }
 }

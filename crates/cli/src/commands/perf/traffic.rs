@@ -65,8 +65,8 @@ pub(super) async fn send(load: &Load, meter: &ThroughputMeter<'_>) -> Result<(),
     }
     meter.begin(streams.iter().map(SendStream::id).collect());
     let data = vec![0x6e; CHUNK];
-    let part = |(at, stream)| -> JoinedFuture<'_> { Box::pin(send_one(stream, load, at, meter, &data)) };
-    all(streams.iter_mut().enumerate().map(part).collect()).await?;
+    let task = |(at, stream)| -> JoinedFuture<'_> { Box::pin(send_one(stream, load, at, meter, &data)) };
+    all(streams.iter_mut().enumerate().map(task).collect()).await?;
     meter.end();
     Ok(())
 }
@@ -90,7 +90,7 @@ async fn send_messages(count: u32, bytes: u64, meter: &ThroughputMeter<'_>) -> R
             meter.counts()[0].set(meter.counts()[0].get() + written);
         }
         stream.delivered().await?;
-        meter.took.borrow_mut().push(clock.elapsed());
+        meter.durations.borrow_mut().push(clock.elapsed());
     }
     meter.end();
     Ok(())
@@ -121,7 +121,7 @@ async fn send_one(
 
 /// Receives until all streams have ended.
 pub(super) async fn receive(load: &Load, meter: &ThroughputMeter<'_>) -> Result<(), SessionError> {
-    let limit = SenderLimit { load, late: Cell::new(None) };
+    let limit = SenderLimit { load, counted_at_deadline: Cell::new(None) };
     if let Amount::Messages { count, bytes } = load.amount {
         for _ in 0..count {
             let mut stream = accept_one(meter).await?;
@@ -139,8 +139,8 @@ pub(super) async fn receive(load: &Load, meter: &ThroughputMeter<'_>) -> Result<
         streams.push(accept_one(meter).await?);
     }
     streams.sort_by_key(RecvStream::id);
-    let part = |(at, stream)| -> JoinedFuture<'_> { Box::pin(receive_one(stream, &meter.counts()[at], &limit, meter)) };
-    all(streams.iter_mut().enumerate().map(part).collect()).await?;
+    let task = |(at, stream)| -> JoinedFuture<'_> { Box::pin(receive_one(stream, &meter.counts()[at], &limit, meter)) };
+    all(streams.iter_mut().enumerate().map(task).collect()).await?;
     meter.end();
     Ok(())
 }
@@ -175,7 +175,7 @@ async fn receive_one(
 struct SenderLimit<'a> {
     load: &'a Load,
     /// The bytes that had arrived when its time was over.
-    late: Cell<Option<u64>>,
+    counted_at_deadline: Cell<Option<u64>>,
 }
 
 impl SenderLimit<'_> {
@@ -185,8 +185,8 @@ impl SenderLimit<'_> {
                 Err(format!("sends more than the {} bytes that were agreed", self.load.share_of_all()))
             }
             Amount::TimeMs(ms) if elapsed > self.load.time() + GRACE => {
-                let before = self.late.get().unwrap_or(counted);
-                self.late.set(Some(before));
+                let before = self.counted_at_deadline.get().unwrap_or(counted);
+                self.counted_at_deadline.set(Some(before));
                 let window = self.load.window.saturating_mul(self.load.streams.into());
                 if counted - before > window {
                     return Err(format!("goes on sending though the {ms} ms that were agreed are over"));
@@ -207,19 +207,19 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_shared_out() {
+    fn bytes_are_split_over_streams() {
         let load = load(4, Amount::Bytes(10));
         assert_eq!([0, 1, 2, 3].map(|at| load.share(at)), [3, 3, 2, 2].map(Some));
     }
 
     #[test]
-    fn a_sender_that_goes_on_is_noticed() {
+    fn senders_over_the_limit_are_errors() {
         let bytes = load(2, Amount::Bytes(10));
-        let limit = SenderLimit { load: &bytes, late: Cell::new(None) };
+        let limit = SenderLimit { load: &bytes, counted_at_deadline: Cell::new(None) };
         assert_eq!(limit.check(10, Duration::ZERO), Ok(()));
         assert_eq!(limit.check(11, Duration::ZERO).unwrap_err(), "sends more than the 10 bytes that were agreed");
         let time = load(2, Amount::TimeMs(1_000));
-        let limit = SenderLimit { load: &time, late: Cell::new(None) };
+        let limit = SenderLimit { load: &time, counted_at_deadline: Cell::new(None) };
         for (counted, elapsed_s) in [(1_000_000, 5), (1_000_001, 7), (1_000_201, 8)] {
             assert_eq!(limit.check(counted, Duration::from_secs(elapsed_s)), Ok(()));
         }

@@ -20,7 +20,7 @@ use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 use crate::peer::descriptors::open_more_files;
 
 /// Ctrl-C is looked for so often.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Number of streams that may have full windows of unread data at a time. All streams have their reserves in addition to
 /// these; the memory is used only then.
 const FULL_WINDOWS: u64 = 16;
@@ -33,7 +33,7 @@ pub(crate) fn proxy(command: ProxyCommand) -> Result<(), CommandFailure> {
 }
 
 /// Makes room for many streams with unread data.
-fn with_room(settings: &mut Settings) {
+fn reserve_stream_windows(settings: &mut Settings) {
     let full = settings.limits.max_stream_data.saturating_mul(FULL_WINDOWS);
     settings.limits.max_data = full.saturating_add(MAX_FLOWS as u64 * RESERVED);
 }
@@ -47,7 +47,7 @@ fn run<T>(end: impl Future<Output = T>) -> Result<Option<T>, CommandFailure> {
     let ended = runtime.block_on(async {
         let interruption = async {
             while !interrupted() {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
         tokio::select! {

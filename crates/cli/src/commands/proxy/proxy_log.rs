@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use proxy::{Event, EventCallback};
 
-use crate::exit::tell;
+use crate::exit::print_stderr;
 use crate::peer::quantity::amount;
 
 /// The events so far.
@@ -16,35 +16,35 @@ pub(super) struct ProxyLog {
     taken: AtomicU64,
     given: AtomicU64,
     /// The last reported reason for a missing connection to the proxy server: each reason is reported once.
-    why: Mutex<String>,
+    last_reason: Mutex<String>,
 }
 
 impl ProxyLog {
     /// Counts events. Prints those that concern more than one connection.
     pub(super) fn log(self: &Arc<Self>) -> EventCallback {
-        let told = self.clone();
+        let log = self.clone();
         Arc::new(move |event| {
-            if told.take(&event) {
-                tell(&event.to_string());
+            if log.record(&event) {
+                print_stderr(&event.to_string());
             }
         })
     }
 
     /// Counts events, and prints all of them.
     pub(super) fn log_verbosely(self: &Arc<Self>) -> EventCallback {
-        let told = self.clone();
+        let log = self.clone();
         Arc::new(move |event| {
-            told.take(&event);
-            tell(&event.to_string());
+            log.record(&event);
+            print_stderr(&event.to_string());
         })
     }
 
     /// Counts an event. Returns whether it is always printed.
-    fn take(&self, event: &Event) -> bool {
+    fn record(&self, event: &Event) -> bool {
         let add = |count: &AtomicU64, more| {
             count.fetch_add(more, Ordering::Relaxed);
         };
-        let mut last = self.why.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last_reason.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::Opened { .. } => add(&self.opened, 1),
             Event::Refused { .. } => add(&self.refused, 1),
@@ -52,12 +52,12 @@ impl ProxyLog {
                 add(&self.taken, *taken);
                 add(&self.given, *given);
             }
-            Event::Linked => last.clear(),
-            Event::Unlinked { why, .. } if *last == *why => return false,
-            Event::Unlinked { why, .. } => last.clone_from(why),
+            Event::Connected => last.clear(),
+            Event::Disconnected { why, .. } if *last == *why => return false,
+            Event::Disconnected { why, .. } => last.clone_from(why),
             Event::NotAccepted { .. } => {}
         }
-        matches!(event, Event::Linked | Event::Unlinked { .. } | Event::NotAccepted { .. })
+        matches!(event, Event::Connected | Event::Disconnected { .. } | Event::NotAccepted { .. })
     }
 
     /// All of it in a line.
@@ -80,14 +80,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lasts_is_said_once() {
-        let told = ProxyLog::default();
-        let unlinked = |why: &str| Event::Unlinked { why: why.into(), again: Duration::from_secs(1) };
-        let said = [unlinked("a"), unlinked("a"), unlinked("b"), unlinked("b"), Event::Linked, unlinked("b")];
-        assert_eq!(said.map(|event| told.take(&event)), [true, false, true, false, true, true]);
+    fn lasting_conditions_are_reported_once() {
+        let log = ProxyLog::default();
+        let unlinked = |why: &str| Event::Disconnected { why: why.into(), again: Duration::from_secs(1) };
+        let events = [unlinked("a"), unlinked("a"), unlinked("b"), unlinked("b"), Event::Connected, unlinked("b")];
+        assert_eq!(events.map(|event| log.record(&event)), [true, false, true, false, true, true]);
         let to: proxy::Destination = "a:1".parse().unwrap();
-        let ended = Event::Ended { from: "x".into(), to: to.clone(), taken: 1_000, given: 2, trouble: None };
-        assert!(!told.take(&Event::Opened { from: "x".into(), to, at: None }) && !told.take(&ended));
-        assert_eq!(told.summary(), "1 connections opened, 0 refused; 1.00 kB taken and 2 B given by those that ended");
+        let ended = Event::Ended { from: "x".into(), to: to.clone(), taken: 1_000, given: 2, error: None };
+        assert!(!log.record(&Event::Opened { from: "x".into(), to, at: None }) && !log.record(&ended));
+        assert_eq!(log.summary(), "1 connections opened, 0 refused; 1.00 kB taken and 2 B given by those that ended");
     }
 }

@@ -8,9 +8,9 @@ use results::{Lookup, RunResults, find_run};
 use scenario::{Cause, Overrides, Scenario};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
-use super::{Figure, finished, seeds_of};
+use super::{Figure, run_study, seeds_of};
 use crate::args::{ReproduceArgs, Scale};
-use crate::exit::{CommandFailure, tell};
+use crate::exit::{CommandFailure, print_stderr};
 use crate::record::RecordRow;
 use crate::sheet::{self, Datum, Sheet, SheetRow};
 
@@ -53,8 +53,8 @@ pub(super) fn read(
         let mut schemes: Vec<String> = Vec::new();
         for run in claims.iter().flat_map(Claim::runs) {
             let known: Vec<&str> = seeds.keys().map(String::as_str).collect();
-            let said = format!("{}: with the change of the cause `{}` a run `{run}`", path.display(), cause.id);
-            super::super::show::run_named(&known, run, &said)?;
+            let context = format!("{}: with the change of the cause `{}` a run `{run}`", path.display(), cause.id);
+            super::super::show::run_named(&known, run, &context)?;
             let Lookup::One(found) = find_run(known.iter().copied(), run) else { continue };
             // Runs are compared seed by seed.
             if find_run(own.keys().map(String::as_str), run) != Lookup::One(found) || own.get(found) != seeds.get(found)
@@ -77,7 +77,7 @@ pub(super) fn read(
 }
 
 /// Runs the schemes of each cause's claims with its change, and judges the claims by these runs and by those of the figure.
-pub(super) fn try_all(
+pub(super) fn try_suspects(
     figure: &Figure,
     runs: &[RunResults],
     args: &ReproduceArgs,
@@ -88,11 +88,16 @@ pub(super) fn try_all(
     for (number, suspect) in figure.suspects.iter().enumerate() {
         let id = &suspect.cause.id;
         if !args.common.is_silent() {
-            tell(&format!("    cause {}/{}, {id}: {}", number + 1, figure.suspects.len(), suspect.cause.change()));
+            print_stderr(&format!(
+                "    cause {}/{}, {id}: {}",
+                number + 1,
+                figure.suspects.len(),
+                suspect.cause.change()
+            ));
         }
-        let again = finished(figure, Some(suspect), args)?;
-        let in_claims = names(&again.runs);
-        let after = Runs::by_seed(&again.runs, &in_claims);
+        let rerun = run_study(figure, Some(suspect), args)?;
+        let in_claims = names(&rerun.runs);
+        let after = Runs::by_seed(&rerun.runs, &in_claims);
         trials.extend(suspect.claims.iter().map(|claim| tried(id, claim, &before, &after)));
     }
     Ok(trials)
@@ -124,7 +129,7 @@ fn removed(trial: &SuspectTrial) -> Option<f64> {
 }
 
 /// Returns the outcome, with the removed share of the shortfall where that adds information.
-fn said(trial: &SuspectTrial) -> String {
+fn describe_outcome(trial: &SuspectTrial) -> String {
     match removed(trial) {
         Some(share) => format!("{}, {:.0} % of the shortfall removed", trial.outcome, share * 100.0),
         None => trial.outcome.to_string(),
@@ -178,7 +183,7 @@ pub(super) fn described(figure: &Figure, trials: &[SuspectTrial], scale: Scale) 
         let was = was.map_or_else(String::new, |was| format!(" (was {was})"));
         let cause = format!("{}: {}", trial.cause, suspect.cause.change());
         let (before, after) = (&trial.before.measured, &trial.after.measured);
-        table.add_row([&trial.before.id, &cause, before, after, &format!("{}{was}", said(trial))]);
+        table.add_row([&trial.before.id, &cause, before, after, &format!("{}{was}", describe_outcome(trial))]);
     }
     format!("{table}\n")
 }

@@ -1,6 +1,6 @@
 //! `narrows send` and `narrows recv`: files and directories from one machine to another. `docs/src/send.md`.
 
-mod board;
+mod display;
 mod recv;
 mod send;
 mod show;

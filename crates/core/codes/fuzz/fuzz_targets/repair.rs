@@ -26,11 +26,11 @@ fuzz_target!(|input: &[u8]| {
             (flag & 1 == 0).then(|| &packet[..length.saturating_sub(usize::from(flag >> 7))])
         })
         .collect();
-    let lost: Vec<usize> = (0..data).filter(|&place| block.get(place).is_none_or(Option::is_none)).collect();
+    let lost: Vec<usize> = (0..data).filter(|&index| block.get(index).is_none_or(Option::is_none)).collect();
     let present = block.iter().flatten().count();
     let mut repaired = vec![vec![0; length]; lost.len() + usize::from(surplus & 1)];
-    let mut places: Vec<&mut [u8]> = repaired.iter_mut().map(Vec::as_mut_slice).collect();
-    match Decoder::new(code.clone()).repair(&block, &mut places) {
+    let mut outputs: Vec<&mut [u8]> = repaired.iter_mut().map(Vec::as_mut_slice).collect();
+    match Decoder::new(code.clone()).repair(&block, &mut outputs) {
         Ok(()) => {}
         Err(Error::Lost { .. }) => return assert!(present < data),
         Err(Error::Count { .. }) => return assert!(block.len() != code.packets() || surplus & 1 == 1),
@@ -40,16 +40,16 @@ fuzz_target!(|input: &[u8]| {
     if lost.is_empty() {
         return;
     }
-    let mut whole: Vec<&[u8]> = block[..data].iter().map(|packet| packet.unwrap_or(&[])).collect();
-    for (&place, packet) in lost.iter().zip(&repaired) {
-        whole[place] = packet;
+    let mut complete: Vec<&[u8]> = block[..data].iter().map(|packet| packet.unwrap_or(&[])).collect();
+    for (&index, packet) in lost.iter().zip(&repaired) {
+        complete[index] = packet;
     }
-    let mut again = vec![vec![0; length]; parity];
-    let mut places: Vec<&mut [u8]> = again.iter_mut().map(Vec::as_mut_slice).collect();
-    assert_eq!(code.encode(&whole, &mut places), Ok(()));
+    let mut encoded = vec![vec![0; length]; parity];
+    let mut outputs: Vec<&mut [u8]> = encoded.iter_mut().map(Vec::as_mut_slice).collect();
+    assert_eq!(code.encode(&complete, &mut outputs), Ok(()));
     // The repair used the first parity packets that arrived, as many as were lost.
-    let used = block[data..].iter().zip(&again).filter_map(|(packet, again)| Some(((*packet)?, again)));
-    for (packet, again) in used.take(lost.len()) {
-        assert_eq!(packet, again.as_slice());
+    let used = block[data..].iter().zip(&encoded).filter_map(|(packet, encoded)| Some(((*packet)?, encoded)));
+    for (packet, encoded) in used.take(lost.len()) {
+        assert_eq!(packet, encoded.as_slice());
     }
 });

@@ -3,7 +3,7 @@
 use codes::{Code, Encoder, Engine, Error};
 use proptest::prelude::*;
 
-use crate::support::{arrived, block, engines, made, packets};
+use crate::support::{arrived, block, engines, packets, parity_of};
 
 /// Slices of one buffer, each at some offset, with bytes between them that must stay unchanged.
 struct Scattered {
@@ -74,14 +74,14 @@ fn agree(data: usize, parity: usize, length: usize, gaps: &[usize], seed: u64) {
         for (index, packet) in given.slices().into_iter().enumerate() {
             encoder.push(index, packet).unwrap();
         }
-        assert_eq!(made(&encoder).unwrap(), &expected[data..], "{engine}: ({data}, {parity}) x {length} B");
+        assert_eq!(parity_of(&encoder).unwrap(), &expected[data..], "{engine}: ({data}, {parity}) x {length} B");
     }
     assert_eq!(given.bytes, before, "data was written to");
 }
 
 /// Lengths around every engine's vectors and their multiples, and every number of outputs that is done at once.
 #[test]
-fn at_every_length() {
+fn engines_agree_at_every_length() {
     for length in (0..=300).chain([511, 512, 513, 1_400, 4_096, 8_900]) {
         for (data, parity) in [(1, 1), (8, 1), (8, 2), (5, 3), (4, 4), (3, 7)] {
             if length <= 300 || data * parity <= 16 {
@@ -93,7 +93,7 @@ fn at_every_length() {
 
 proptest! {
     #[test]
-    fn at_any_shape(
+    fn engines_agree_at_any_shape(
         data in 1..=64_usize, parity in 1..=16_usize, length in 0..400_usize,
         gaps in prop::collection::vec(0..70_usize, 1..8), seed: u64,
     ) {
@@ -104,7 +104,7 @@ proptest! {
 /// The definition, without any of the crate's arithmetic: the first parity is the XOR, and with one packet the code is
 /// repetition.
 #[test]
-fn parity_is_what_it_is_said_to_be() {
+fn first_parity_packet_is_the_xor() {
     for engine in Engine::available() {
         let data = packets(9, 130, 4);
         let data: Vec<&[u8]> = data.iter().map(Vec::as_slice).collect();
@@ -122,7 +122,7 @@ fn parity_is_what_it_is_said_to_be() {
 }
 
 #[test]
-fn engines_are_named_and_the_fastest_runs() {
+fn engine_names_parse_and_the_fastest_is_available() {
     for engine in Engine::ALL {
         assert_eq!(engine.name().parse(), Ok(engine));
         assert!(Error::EngineName.to_string().contains(engine.name()));

@@ -2,12 +2,12 @@
 
 use codes::{Code, Decoder, Encoder, Error, MAX_PACKETS, Role};
 
-use crate::support::{arrived, block, made};
+use crate::support::{arrived, block, parity_of};
 
 #[test]
-fn shapes() {
-    let most = MAX_PACKETS;
-    for (data, parity) in [(0, 1), (1, 0), (0, 0), (most, 1), (1, most), (usize::MAX, 1), (usize::MAX, usize::MAX)] {
+fn invalid_shapes_are_rejected() {
+    let max = MAX_PACKETS;
+    for (data, parity) in [(0, 1), (1, 0), (0, 0), (max, 1), (1, max), (usize::MAX, 1), (usize::MAX, usize::MAX)] {
         let error = Code::new(data, parity).unwrap_err();
         assert_eq!(error, Error::Shape { data, parity });
         let text =
@@ -22,7 +22,7 @@ fn shapes() {
 }
 
 #[test]
-fn encoding() {
+fn invalid_encode_arguments_are_rejected() {
     let code = Code::new(3, 2).unwrap();
     let (packet, long): (&[u8], &[u8]) = (&[1; 10], &[1; 11]);
     let mut parity = [[9; 10]; 2];
@@ -43,7 +43,7 @@ fn encoding() {
 }
 
 #[test]
-fn repairing() {
+fn invalid_repair_arguments_are_rejected() {
     let code = Code::new(4, 2).unwrap();
     let block = block(&code, 20, 1);
     let mut decoder = Decoder::new(code.clone());
@@ -80,7 +80,7 @@ fn repairing() {
 }
 
 #[test]
-fn packet_by_packet() {
+fn encoder_errors_change_nothing() {
     let mut encoder = Encoder::new(Code::new(3, 2).unwrap());
     let index = |index, count| Err(Error::Index { role: Role::Data, index, count });
     assert_eq!(encoder.push(3, &[1; 8]), index(3, 3));
@@ -93,12 +93,12 @@ fn packet_by_packet() {
     assert_eq!(encoder.shorten(4), Err(Error::Shape { data: 4, parity: 2 }));
     encoder.shorten(2).unwrap();
     assert_eq!(encoder.push(2, &[1; 8]), index(2, 2));
-    assert_eq!(made(&encoder), Err(Error::Unfinished { given: 1, expected: 2 }));
+    assert_eq!(parity_of(&encoder), Err(Error::Unfinished { given: 1, expected: 2 }));
     encoder.push(0, &[3; 8]).unwrap();
-    assert_eq!(made(&encoder).unwrap()[0], [2; 8]);
+    assert_eq!(parity_of(&encoder).unwrap()[0], [2; 8]);
     // Errors changed nothing, and the next block has all its packets again.
     encoder.clear();
-    assert_eq!(made(&encoder), Err(Error::Unfinished { given: 0, expected: 3 }));
+    assert_eq!(parity_of(&encoder), Err(Error::Unfinished { given: 0, expected: 3 }));
     encoder.push(2, &[]).unwrap();
     assert_eq!(encoder.push(0, &[1]), Err(Error::Length { role: Role::Data, index: 0, given: 1, expected: 0 }));
 }

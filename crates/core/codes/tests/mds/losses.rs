@@ -4,15 +4,15 @@ use codes::{Code, Decoder, Encoder, Engine, Error};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 
-use crate::support::{arrived, block, made, packets, places, slices, wanted};
+use crate::support::{arrived, block, packets, parity_of, places, slices, wanted};
 
-/// Every way to lose up to `most` of `count` packets.
-fn losses(count: usize, most: usize) -> Vec<Vec<usize>> {
+/// Every way to lose up to `max` of `count` packets.
+fn losses(count: usize, max: usize) -> Vec<Vec<usize>> {
     let mut all = vec![vec![]];
     let mut from = 0;
     while from < all.len() {
         let lost = all[from].clone();
-        if lost.len() < most {
+        if lost.len() < max {
             let next = lost.last().map_or(0, |last| last + 1);
             all.extend((next..count).map(|place| [lost.as_slice(), &[place]].concat()));
         }
@@ -58,7 +58,7 @@ fn every_loss_of_16_and_4() {
 }
 
 #[test]
-fn the_largest_blocks() {
+fn largest_blocks_are_repaired() {
     for engine in Engine::available() {
         for (data, parity) in [(254, 1), (253, 2), (128, 127), (1, 254)] {
             let code = Code::with_engine(data, parity, engine).unwrap();
@@ -73,7 +73,7 @@ fn the_largest_blocks() {
 }
 
 #[test]
-fn a_decoder_that_has_forgotten_a_plan_makes_it_again() {
+fn evicted_plans_are_recomputed() {
     let code = Code::new(16, 4).unwrap();
     let block = block(&code, 100, 3);
     let mut decoder = Decoder::new(code.clone());
@@ -116,7 +116,7 @@ proptest! {
 
     /// A shortened code is the code with packets of zeros, and fewer parity packets are the first of more.
     #[test]
-    fn codes_of_other_shapes_agree(data in 1..=40_usize, parity in 1..=20_usize, more in 0..=20_usize, seed: u64) {
+    fn shortened_and_longer_codes_agree(data in 1..=40_usize, parity in 1..=20_usize, more in 0..=20_usize, seed: u64) {
         let long = Code::new(data + more, parity + more).unwrap();
         let short = long.shortened(data).unwrap();
         let given = packets(data, 50, seed);
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn packet_by_packet_is_as_all_at_once(
+    fn encoder_matches_encode(
         order in (1..=40_usize).prop_flat_map(|data| Just((0..data).collect::<Vec<_>>()).prop_shuffle()),
         parity in 1..=12_usize, length in 0..300_usize, more in 0..=5_usize, seed: u64, which: usize,
     ) {
@@ -145,13 +145,13 @@ proptest! {
         let data = packets(order.len(), length, seed);
         for (count, &index) in order.iter().enumerate() {
             let error = Error::Unfinished { given: count, expected: order.len() + more };
-            prop_assert_eq!(made(&encoder), Err(error));
+            prop_assert_eq!(parity_of(&encoder), Err(error));
             encoder.push(index, &data[index]).unwrap();
         }
         encoder.shorten(order.len()).unwrap();
         prop_assert!(encoder.is_finished());
         let mut parity = vec![vec![0; length]; parity];
         code.shortened(order.len()).unwrap().encode(&slices(&data), &mut places(&mut parity)).unwrap();
-        prop_assert_eq!(made(&encoder).unwrap(), parity.as_slice());
+        prop_assert_eq!(parity_of(&encoder).unwrap(), parity.as_slice());
     }
 }

@@ -37,8 +37,8 @@ pub(crate) fn block(code: &Code, length: usize, seed: u64) -> Vec<Vec<u8>> {
 
 /// A block as it arrives.
 pub(crate) fn arrived<'a>(block: &'a [Vec<u8>], lost: &[usize]) -> Vec<Option<&'a [u8]>> {
-    let there = |place: usize| !lost.contains(&place);
-    block.iter().enumerate().map(|(place, packet)| there(place).then_some(packet.as_slice())).collect()
+    let is_received = |place: usize| !lost.contains(&place);
+    block.iter().enumerate().map(|(place, packet)| is_received(place).then_some(packet.as_slice())).collect()
 }
 
 /// The data packets among the lost, as sent.
@@ -47,6 +47,6 @@ pub(crate) fn wanted(code: &Code, block: &[Vec<u8>], lost: &[usize]) -> Vec<Vec<
 }
 
 /// Returns the parity of an encoder.
-pub(crate) fn made(encoder: &Encoder) -> Result<Vec<&[u8]>, Error> {
+pub(crate) fn parity_of(encoder: &Encoder) -> Result<Vec<&[u8]>, Error> {
     encoder.parity().map(Iterator::collect)
 }

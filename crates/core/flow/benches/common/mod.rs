@@ -44,10 +44,11 @@ impl Steady {
     /// Delivers a packet, acknowledges it, and sends the next one.
     #[inline]
     pub(crate) fn step(&mut self) {
-        let place = if self.reorders { mix64(self.steps) } else { self.steps };
-        let segment = &mut self.in_flight[place as usize % WINDOW];
-        let [_, reply] =
-            self.receiver.on_data(self.now, DataHeader { seq: segment.seq, marked: false, asks: segment.asks() });
+        let index = if self.reorders { mix64(self.steps) } else { self.steps };
+        let segment = &mut self.in_flight[index as usize % WINDOW];
+        let [_, reply] = self
+            .receiver
+            .on_data(self.now, DataHeader { seq: segment.seq, marked: false, requests_ack: segment.requests_ack() });
         let reply = reply.expect("every packet is acknowledged");
         self.now += Span::from_ns(330);
         let ack = AckHeader {

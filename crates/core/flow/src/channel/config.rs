@@ -8,7 +8,7 @@ use crate::cwnd_usage::{CwndValidationConfig, Validation};
 use crate::outstanding::{LossTimer, Outstanding, Timing};
 use crate::pacer::Pacing;
 
-/// Default maximum number of records of a subflow ([`ChannelConfig::most_outstanding`]). 2^18 packets of 1,200 bytes
+/// Default maximum number of records of a subflow ([`ChannelConfig::max_outstanding`]). 2^18 packets of 1,200 bytes
 /// are 315 MB: 100 ms at 25 Gb/s. Their records take 40 bytes each with a content of 8, 10 MB.
 pub const MAX_OUTSTANDING: u64 = 1 << 18;
 
@@ -32,7 +32,7 @@ pub struct ChannelConfig {
     pub on_ramp: Option<on_ramp::OnRampParams>,
     /// Maximum number of records of a subflow: packets in flight or recently lost, and those sent in between. No packet
     /// of any kind is sent beyond that, so a peer that acknowledges nothing costs bounded memory.
-    pub most_outstanding: u64,
+    pub max_outstanding: u64,
 }
 
 impl ChannelConfig {
@@ -53,20 +53,20 @@ impl ChannelConfig {
             mss,
             usage: CwndValidationConfig { restart: true, validation: Validation::Rfc7661 },
             on_ramp: None,
-            most_outstanding: MAX_OUTSTANDING,
+            max_outstanding: MAX_OUTSTANDING,
         }
     }
 
     /// Returns whether another packet can be sent: the record limit and the packet number limit are not reached.
-    pub(super) fn leaves_room<C: Copy>(&self, out: &Outstanding<C>) -> bool {
-        out.records.len() < self.most_outstanding && out.records.end() < MAX_PACKET_NUMBERS
+    pub(super) fn has_free_records<C: Copy>(&self, out: &Outstanding<C>) -> bool {
+        out.sent_packets.len() < self.max_outstanding && out.sent_packets.end() < MAX_PACKET_NUMBERS
     }
 
     /// Forgets packets that were declared lost, earlier than usual, if the record limit is reached: otherwise no packet could
     /// be sent any more.
-    pub(super) fn make_room<C: Copy>(&self, out: &mut Outstanding<C>) {
-        if out.records.len() >= self.most_outstanding {
-            out.records.forget_left_before(Time::NEVER);
+    pub(super) fn free_records<C: Copy>(&self, out: &mut Outstanding<C>) {
+        if out.sent_packets.len() >= self.max_outstanding {
+            out.sent_packets.forget_sent_before(Time::NEVER);
         }
     }
 }

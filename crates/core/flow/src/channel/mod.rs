@@ -32,7 +32,7 @@ use crate::on_ramp_path::OnRampPath;
 use crate::outstanding::{AckedTransmission, Batch, LossEvidence, LossTimer, NotifyLaw, Outstanding};
 use crate::ranges::Range;
 use crate::sent_packets::{SentPacket, State, Transmission};
-use crate::subflow::{in_turn, together};
+use crate::subflow::{combined_limits, in_turn};
 
 /// A packet that is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,8 +157,8 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
             }
         };
         self.subflows.push(SubflowState::new(&self.config, of, now));
-        self.tell_least_mss(of);
-        debug_assert_eq!(self.subflows(), number + 1, "a subflow's number is its place");
+        self.report_min_mss(of);
+        debug_assert_eq!(self.subflows(), number + 1, "a subflow's number is its index");
         Some(number)
     }
 
@@ -187,10 +187,10 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
             }
         }
         // A late acknowledgement carries no information about later packets.
-        state.out.records.forget_left_before(Time::NEVER);
-        debug_assert_eq!(state.out.records.len(), 0, "a closed subflow keeps records");
+        state.out.sent_packets.forget_sent_before(Time::NEVER);
+        debug_assert_eq!(state.out.sent_packets.len(), 0, "a closed subflow still has packet records");
         let law = state.law;
-        self.tell_least_mss(law);
+        self.report_min_mss(law);
     }
 
     /// Permits or forbids packets of the work on a subflow. Packets in flight stay in flight, and packets outside of
@@ -200,7 +200,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         let state = &mut self.subflows[usize::from(subflow)];
         state.open = sending == DataSending::Allowed;
         let law = state.law;
-        self.tell_least_mss(law);
+        self.report_min_mss(law);
     }
 
     /// Resets a subflow, with this law, or with its current one: its content in flight is returned to the work, and its
@@ -209,7 +209,10 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         let of = self.subflows[usize::from(subflow)].law;
         let mut others =
             self.subflows.iter().enumerate().filter(|&(at, state)| at != usize::from(subflow) && state.law == of);
-        debug_assert!(law.is_none() || others.all(|(_, state)| !state.open), "a law that others send by is replaced");
+        debug_assert!(
+            law.is_none() || others.all(|(_, state)| !state.open),
+            "a law that other subflows use is replaced"
+        );
         self.close_subflow(subflow);
         let config = self.config;
         let (state, group) = self.parts(subflow);
@@ -217,14 +220,14 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         match numbers {
             PacketNumbers::Restart => *state = new,
             PacketNumbers::Continue => {
-                let SubflowState { out, heard, .. } = core::mem::replace(state, new);
-                (state.out, state.heard) = (out, heard);
+                let SubflowState { out, ack_validator, .. } = core::mem::replace(state, new);
+                (state.out, state.ack_validator) = (out, ack_validator);
                 state.out.reset(&config.timing);
-                state.heard.reset();
+                state.ack_validator.reset();
             }
         }
         let of = state.law;
-        let Some(law) = law else { return self.tell_least_mss(of) };
+        let Some(law) = law else { return self.report_min_mss(of) };
         match numbers {
             PacketNumbers::Restart => *group = LawGroup::new(&config, law, now),
             PacketNumbers::Continue => group.reset(&config, law, now),
@@ -237,7 +240,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         let MovedLaw { law, delivered } = moved;
         self.reset_subflow(subflow, Some(law), PacketNumbers::Continue, now);
         let (state, group) = self.parts(subflow);
-        debug_assert_eq!(state.out.records.len(), 0, "a packet counts from before");
+        debug_assert_eq!(state.out.sent_packets.len(), 0, "a packet counts from before");
         group.law_state.delivered = delivered;
         // An earlier report to the law was for another path's packets.
         group.mss = None;
@@ -254,17 +257,17 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         let state = &mut self.subflows[usize::from(subflow)];
         state.mss = mss;
         let law = state.law;
-        self.tell_least_mss(law);
+        self.report_min_mss(law);
     }
 
     /// Notifies a law of the smallest MSS of its subflows, if it has changed: of the open ones, or of all if none is
     /// open.
-    fn tell_least_mss(&mut self, law: u8) {
-        let least = |of: fn(&SubflowState<W::Content>) -> bool| {
+    fn report_min_mss(&mut self, law: u8) {
+        let min_mss = |of: fn(&SubflowState<W::Content>) -> bool| {
             let mine = self.subflows.iter().filter(|state| state.law == law && of(state));
             mine.map(|state| state.mss).min()
         };
-        let Some(least) = least(|state| state.open).or_else(|| least(|_| true)) else { return };
+        let Some(least) = min_mss(|state| state.open).or_else(|| min_mss(|_| true)) else { return };
         let (rate_change, pacing) = (self.rate_change, self.config.pacing);
         let group = &mut self.groups[usize::from(law)];
         if group.mss.replace(least) != Some(least) {
@@ -318,7 +321,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
 
     /// Returns the last permits of all laws together, those of closed subflows included.
     pub fn send_limits(&self) -> SendLimits {
-        together(self.groups.iter().map(|group| group.law_state.send_limits))
+        combined_limits(self.groups.iter().map(|group| group.law_state.send_limits))
     }
 
     /// Payload in flight on all subflows.
@@ -328,7 +331,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
 
     /// Returns the number of packet records on all subflows.
     pub fn remembered(&self) -> u64 {
-        self.subflows.iter().map(|state| state.out.records.len()).sum()
+        self.subflows.iter().map(|state| state.out.sent_packets.len()).sum()
     }
 
     /// The smoothed round trip of a subflow.
@@ -344,7 +347,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
     /// Returns the total time that On-Ramp has held a subflow, whether there was something to send or not, the current
     /// hold included.
     pub fn held(&self, subflow: u8) -> Span {
-        self.subflows[usize::from(subflow)].ramp.as_ref().map_or(Span::ZERO, OnRampPath::held)
+        self.subflows[usize::from(subflow)].on_ramp.as_ref().map_or(Span::ZERO, OnRampPath::held)
     }
 
     /// Returns the time at which a subflow's timer first expired since the last newly acknowledged packet; `None` if it
@@ -361,7 +364,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
 
     /// Returns whether a subflow's peer sees the codepoints that packets are sent with. If not, marks are unknown.
     pub fn ecn_works(&self, subflow: u8) -> bool {
-        self.subflows[usize::from(subflow)].heard.ecn_works()
+        self.subflows[usize::from(subflow)].ack_validator.ecn_works()
     }
 
     /// Returns whether a packet may be sent at `now`.
@@ -376,7 +379,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
     pub fn choose(&mut self, now: Time) -> Result<u8, SendState> {
         let Self { subflows, groups, turn, work, config, .. } = self;
         for state in subflows.iter_mut() {
-            config.make_room(&mut state.out);
+            config.free_records(&mut state.out);
         }
         in_turn(subflows.len() as u8, *turn, None, |subflow| {
             let state = &subflows[usize::from(subflow)];
@@ -394,7 +397,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
     pub fn send_on(&mut self, now: Time, subflow: u8) -> Option<OutgoingPacket<W::Content>> {
         let Self { subflows, groups, work, config, .. } = self;
         let state = &mut subflows[usize::from(subflow)];
-        config.make_room(&mut state.out);
+        config.free_records(&mut state.out);
         let permission = state.poll(now, config, &groups[usize::from(state.law)].law_state, work);
         (permission == SendState::Now).then(|| self.send_chosen(now, subflow))
     }
@@ -420,8 +423,8 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         if group.law_state.lack().is_some() {
             state.out.mark_limited(number, &group.law_state);
         }
-        if let Some(ramp) = &mut state.ramp {
-            ramp.sent(now, number, state.out.records.first());
+        if let Some(on_ramp) = &mut state.on_ramp {
+            on_ramp.sent(now, number, state.out.sent_packets.first());
         }
         group.law_state.pacer.on_sent(now, group.law_state.send_limits.pacing, bytes, &pacing);
         let resent = if again { Bytes::new(bytes.into()) } else { Bytes::ZERO };
@@ -437,13 +440,13 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         }
         if then != SendState::Now {
             let timeout = state.out.timeout(&timing);
-            if let Some(told) = group.usage.after_burst(now, &group.law_state, state.mss, timeout) {
-                self.notify(chosen, &told);
+            if let Some(notification) = group.usage.after_burst(now, &group.law_state, state.mss, timeout) {
+                self.notify(chosen, &notification);
             }
         }
         let ran_out = then == SendState::Blocked && self.work.next_bytes(self.config.mss).is_none();
         let ran_out = ran_out.then(|| if self.work.is_host_limited() { Lack::Room } else { Lack::Data });
-        let chosens = self.subflows[usize::from(chosen)].law;
+        let chosen_law = self.subflows[usize::from(chosen)].law;
         for (law, group) in self.groups.iter_mut().enumerate() {
             group.ran_out = ran_out;
             let Some(lack) = ran_out else { continue };
@@ -451,7 +454,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
                 continue;
             }
             group.paced_at = None;
-            if law == usize::from(chosens) {
+            if law == usize::from(chosen_law) {
                 self.subflows[usize::from(chosen)].out.mark_limited(number, &group.law_state);
             }
         }
@@ -481,9 +484,9 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
     /// that no window counts. None if too much is outstanding for any packet to be sent.
     pub fn number_apart(&mut self, subflow: u8, now: Time) -> Option<u64> {
         let out = &mut self.subflows[usize::from(subflow)].out;
-        self.config.make_room(out);
-        debug_assert!(out.records.len() <= self.config.most_outstanding, "{} records", out.records.len());
-        self.config.leaves_room(out).then(|| out.on_sent_uncounted(now, W::Content::default()))
+        self.config.free_records(out);
+        debug_assert!(out.sent_packets.len() <= self.config.max_outstanding, "{} records", out.sent_packets.len());
+        self.config.has_free_records(out).then(|| out.on_sent_uncounted(now, W::Content::default()))
     }
 
     /// Skips the next number of a subflow, and returns it as [`Channel::number_apart`] does. A peer that acknowledges
@@ -491,8 +494,8 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
     pub fn skip_number(&mut self, subflow: u8, now: Time) -> Option<u64> {
         let number = self.number_apart(subflow, now)?;
         let state = &mut self.subflows[usize::from(subflow)];
-        debug_assert_eq!(number + 1, state.out.records.end(), "the number that is skipped is the last one");
-        state.heard.skip(number);
+        debug_assert_eq!(number + 1, state.out.sent_packets.end(), "only the newest packet number can be skipped");
+        state.ack_validator.skip(number);
         Some(number)
     }
 
@@ -506,16 +509,16 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
             return Err(AckError::NoSubflow { subflow, subflows });
         };
         let law_state = &mut self.groups[usize::from(state.law)].law_state;
-        state.heard.check(acks, state.out.records.end())?;
+        state.ack_validator.check(acks, state.out.sent_packets.end())?;
         let timed = one_way(&state.out, acks);
-        if let (Some(ramp), Some((number, delay))) = (&mut state.ramp, timed) {
-            ramp.on_ack(now, number, delay);
+        if let (Some(on_ramp), Some((number, delay))) = (&mut state.on_ramp, timed) {
+            on_ramp.on_ack(now, number, delay);
         }
         let mut taken = Acked { one_way: timed.map(|(_, delay)| delay), ..Acked::default() };
         let mut newest: Option<(u64, SentPacket<W::Content>)> = None;
         let (mut late, mut overtaken) = (0, 0);
         for range in acks.ranges {
-            for number in range.first.max(state.out.records.first())..range.last.saturating_add(1) {
+            for number in range.first.max(state.out.sent_packets.first())..range.last.saturating_add(1) {
                 let Some(record) = state.out.take(law_state, number) else { continue };
                 if record.state() == State::Lost {
                     late += 1;
@@ -530,12 +533,12 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
             }
         }
         debug_assert!(late <= taken.packets && overtaken <= late, "{overtaken} of {late} of {}", taken.packets);
-        let marks = state.heard.take(acks, taken.packets);
+        let marks = state.ack_validator.take(acks, taken.packets);
         let Some((number, record)) = newest else { return Ok(taken) };
         taken.marked = marked_share(taken.bytes, taken.packets, marks);
         let timeout_state::AckEffect { ends_timeout, over } = state.timeouts.on_ack(number);
         // Regardless of the window, a packet must be sent: its acknowledgement shows which of the others arrived.
-        if ends_timeout && state.timeouts.open().is_some() && state.out.oldest().is_none() {
+        if ends_timeout && state.timeouts.unresolved_bytes().is_some() && state.out.oldest().is_none() {
             state.timeouts.probe();
         }
         self.stats.spurious += late;
@@ -543,12 +546,13 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         // Only the newest packet of all has a receiver delay and yields an RTT sample.
         let measures = acks.ranges.first().is_some_and(|range| range.last == number);
         let rtt = now.since(record.sent_at);
-        let noise = if measures { Span::ZERO - state.heard.receivers_part(rtt, acks.delay) } else { Span::ZERO };
-        let answers = if measures { AckedTransmission::Latest } else { AckedTransmission::OtherPacket };
+        let noise =
+            if measures { Span::ZERO - state.ack_validator.ack_delay_correction(rtt, acks.delay) } else { Span::ZERO };
+        let acked_transmission = if measures { AckedTransmission::Latest } else { AckedTransmission::OtherPacket };
         taken.rtt = measures.then_some(rtt + noise);
         let Acked { bytes: acked, marked, .. } = taken;
         if !marked.is_zero() {
-            self.before_cut(now, subflow, record.sent_at, acked);
+            self.before_reduction(now, subflow, record.sent_at, acked);
         }
         let ChannelConfig { timing, pacing, .. } = self.config;
         let left = self.work.bytes_remaining().map_or(Bytes::MAX, Bytes::new);
@@ -560,7 +564,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         let batch = Batch {
             number,
             record,
-            answers,
+            acked_transmission,
             acked,
             marked,
             bytes_remaining: left,
@@ -569,22 +573,22 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
             unfilled,
             hops: &[],
         };
-        let told = state.out.acked(law_state, now, &batch);
+        let law_ack = state.out.acked(law_state, now, &batch);
         // No number is used twice, so packets sent well before this one were overtaken.
         state.out.arrived(record.sent_at);
         if overtaken > 0 {
             state.out.widen_reordering_window(&timing);
         }
         law_state.read_permit(rate_change, &pacing);
-        let (delivered, rtt) = (told.delivered - told.delivered_at_send, state.out.smoothed_rtt());
-        if let Some(told) = usage.acked(now, told.sent_at, delivered, rtt, law_state.send_limits.window) {
-            self.notify(subflow, &told);
+        let (delivered, rtt) = (law_ack.delivered - law_ack.delivered_at_send, state.out.smoothed_rtt());
+        if let Some(notification) = usage.acked(now, law_ack.sent_at, delivered, rtt, law_state.send_limits.window) {
+            self.notify(subflow, &notification);
         }
         if let Some(range) = over {
             self.settle(now, subflow, &range);
         }
         self.lose_while(now, subflow, LossCause::Reordered, Outstanding::next_rack_loss);
-        self.forget(now, subflow);
+        self.forget_done(now, subflow);
         Ok(taken)
     }
 
@@ -596,20 +600,20 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         let Range { first, last } = range.numbers;
         // Packets without a record are not counted.
         let (mut lost, mut sent_at) = (Bytes::ZERO, Time::ZERO);
-        for number in first.max(state.out.records.first())..=last {
-            let record = state.out.records.get(number);
+        for number in first.max(state.out.sent_packets.first())..=last {
+            let record = state.out.sent_packets.get(number);
             if record.state() == State::Lost {
                 lost += record.bytes();
                 sent_at = record.sent_at;
             }
         }
-        let lost = lost.min(range.open());
+        let lost = lost.min(range.unresolved_bytes());
         if lost.is_zero() || !timeouts_cut {
             return;
         }
         let cause = if range.acked.is_zero() { LossCause::Timeout } else { LossCause::Reordered };
         if cause != LossCause::Timeout {
-            self.before_cut(now, subflow, sent_at, lost);
+            self.before_reduction(now, subflow, sent_at, lost);
         }
         let rate_change = self.rate_change;
         let law_state = &mut self.parts(subflow).1.law_state;
@@ -645,7 +649,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
             self.settle(now, subflow, &before);
         }
         if !lost.is_zero() && !is_timeout {
-            self.before_cut(now, subflow, sent_at, lost);
+            self.before_reduction(now, subflow, sent_at, lost);
         }
         let notify = if !is_timeout || (timeouts_cut && !waits) { NotifyLaw::Yes } else { NotifyLaw::No };
         let (state, LawGroup { law_state, .. }) = self.parts(subflow);
@@ -655,24 +659,24 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
     }
 
     /// Prepares the law for losses or marks of packets sent at `sent_at` and later that are no longer in flight.
-    fn before_cut(&mut self, now: Time, subflow: u8, sent_at: Time, gone: Bytes) {
+    fn before_reduction(&mut self, now: Time, subflow: u8, sent_at: Time, removed: Bytes) {
         let LawGroup { law_state, usage, .. } = self.parts(subflow).1;
-        let (window, flight) = (law_state.send_limits.window, law_state.in_flight + gone);
-        if let Some(told) = usage.before_cut(now, sent_at, flight, window) {
-            self.notify(subflow, &told);
+        let (window, flight) = (law_state.send_limits.window, law_state.in_flight + removed);
+        if let Some(notification) = usage.before_reduction(now, sent_at, flight, window) {
+            self.notify(subflow, &notification);
         }
     }
 
     /// Forgets records that are done. Lost packets are kept for two timeouts more: they may arrive late, and then show
     /// how much reordering there is; packets that timeouts declared lost are kept until it is known whether they
     /// arrived.
-    fn forget(&mut self, now: Time, subflow: u8) {
+    fn forget_done(&mut self, now: Time, subflow: u8) {
         let SubflowState { out, timeouts, .. } = &mut self.subflows[usize::from(subflow)];
-        if timeouts.open().is_some() {
+        if timeouts.unresolved_bytes().is_some() {
             return;
         }
         let timeout = out.timeout(&self.config.timing);
-        out.records.forget_left_before(now.saturating_sub(timeout.times(2)));
+        out.sent_packets.forget_sent_before(now.saturating_sub(timeout.times(2)));
     }
 
     /// Returns the next time at which [`Channel::on_timer`] must be called. It moves with every acknowledgement.
@@ -695,7 +699,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         for subflow in 0..self.subflows() {
             if self.subflows[usize::from(subflow)].out.deadline(&self.config.timing) <= now {
                 self.on_deadline(now, subflow);
-                self.forget(now, subflow);
+                self.forget_done(now, subflow);
             }
         }
     }
@@ -720,7 +724,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
             if self.work.next_bytes(state.mss).is_none()
                 && let Some((number, _)) = state.out.oldest()
             {
-                self.work.lost(state.out.records.get(number).content, ReturnReason::Probe);
+                self.work.lost(state.out.sent_packets.get(number).content, ReturnReason::Probe);
             }
             self.probe(subflow);
         } else {
@@ -728,7 +732,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
             self.lose_while(now, subflow, LossCause::Timeout, |out| {
                 out.next_expired(now, LossEvidence::Timeout, &timing)
             });
-            if self.subflows[usize::from(subflow)].timeouts.open().is_some() {
+            if self.subflows[usize::from(subflow)].timeouts.unresolved_bytes().is_some() {
                 self.probe(subflow);
             }
         }
@@ -757,9 +761,9 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
 /// the acknowledgement does not cover, or that was never sent, is ignored.
 fn one_way<C: Copy>(out: &Outstanding<C>, acks: &AckRanges) -> Option<(u64, Span)> {
     let known = |&&(number, _): &&(u64, Time)| {
-        number >= out.records.first() && acks.ranges.iter().any(|range| range.contains(number))
+        number >= out.sent_packets.first() && acks.ranges.iter().any(|range| range.contains(number))
     };
-    let &(number, came) = acks.received.iter().filter(known).max_by_key(|stamp| stamp.0)?;
-    let took = came.ps().wrapping_sub(out.records.get(number).sent_at.ps()).cast_signed();
-    Some((number, Span::from_ps(took)))
+    let &(number, received_at) = acks.received.iter().filter(known).max_by_key(|stamp| stamp.0)?;
+    let one_way_delay = received_at.ps().wrapping_sub(out.sent_packets.get(number).sent_at.ps()).cast_signed();
+    Some((number, Span::from_ps(one_way_delay)))
 }

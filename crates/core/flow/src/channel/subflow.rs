@@ -20,12 +20,12 @@ pub(super) struct SubflowState<C> {
     pub(super) out: Outstanding<C>,
     /// Index of the group of its law.
     pub(super) law: u8,
-    pub(super) heard: AckValidator,
+    pub(super) ack_validator: AckValidator,
     pub(super) mss: u32,
     /// Data may be sent.
     pub(super) open: bool,
     pub(super) timeouts: TimeoutState,
-    pub(super) ramp: Option<OnRampPath>,
+    pub(super) on_ramp: Option<OnRampPath>,
 }
 
 impl<C: Copy> SubflowState<C> {
@@ -33,11 +33,11 @@ impl<C: Copy> SubflowState<C> {
         Self {
             out: Outstanding::new(&config.timing),
             law,
-            heard: AckValidator::new(),
+            ack_validator: AckValidator::new(),
             mss: config.mss,
             open: true,
             timeouts: TimeoutState::default(),
-            ramp: config.on_ramp.map(|params| OnRampPath::new(params, now)),
+            on_ramp: config.on_ramp.map(|params| OnRampPath::new(params, now)),
         }
     }
 
@@ -49,14 +49,14 @@ impl<C: Copy> SubflowState<C> {
         law_state: &LawState<L>,
         work: &mut W,
     ) -> SendState {
-        if !self.open || !config.leaves_room(&self.out) {
+        if !self.open || !config.has_free_records(&self.out) {
             return SendState::Blocked;
         }
         match work.next_bytes(self.mss) {
             None => SendState::Blocked,
             Some(_) if self.timeouts.may_probe() => SendState::Now,
             Some(_) if self.timeouts.is_probe_only() => SendState::Blocked,
-            Some(bytes) if self.timeouts.open().is_some_and(|open| law_state.is_full_with(open, bytes)) => {
+            Some(bytes) if self.timeouts.unresolved_bytes().is_some_and(|open| law_state.is_full_with(open, bytes)) => {
                 SendState::Blocked
             }
             Some(bytes) => self.after_hold(now, law_state.poll(now, bytes)),
@@ -67,7 +67,7 @@ impl<C: Copy> SubflowState<C> {
 impl<C> SubflowState<C> {
     /// Delays a permitted send time until the On-Ramp hold ends.
     fn after_hold(&self, now: Time, state: SendState) -> SendState {
-        let until = self.ramp.as_ref().map_or(Time::ZERO, OnRampPath::until);
+        let until = self.on_ramp.as_ref().map_or(Time::ZERO, OnRampPath::until);
         match state {
             SendState::Now if until > now => SendState::At(until),
             SendState::At(at) => SendState::At(at.max(until)),

@@ -26,7 +26,7 @@ pub(super) struct TimedOutRange {
 
 impl TimedOutRange {
     /// Returns the payload of unknown state: it may still be in flight, and counts against the window.
-    pub(super) fn open(&self) -> Bytes {
+    pub(super) fn unresolved_bytes(&self) -> Bytes {
         self.lost - self.acked.min(self.lost)
     }
 }
@@ -74,8 +74,8 @@ impl TimeoutState {
 
     /// Returns the payload that counts against the window in addition to what is in flight; `None` if nothing is
     /// unresolved.
-    pub(super) fn open(&self) -> Option<Bytes> {
-        self.timed_out.map(|range| range.open())
+    pub(super) fn unresolved_bytes(&self) -> Option<Bytes> {
+        self.timed_out.map(|range| range.unresolved_bytes())
     }
 
     /// Records that a packet is sent.
@@ -161,32 +161,38 @@ mod tests {
         assert!(timeouts.may_probe() && timeouts.is_probe_only());
         let effect = timeouts.on_ack(9);
         assert!(!effect.ends_timeout && effect.over.is_none());
-        assert_eq!((timeouts.count(), timeouts.is_probe_only(), timeouts.open()), (3, true, Some(KB)));
+        assert_eq!((timeouts.count(), timeouts.is_probe_only(), timeouts.unresolved_bytes()), (3, true, Some(KB)));
         timeouts.sent();
         assert!(!timeouts.may_probe());
     }
 
     #[test]
-    fn an_answer_to_part_of_it_opens_the_window_for_that_part() {
+    fn a_partial_ack_opens_the_window_by_that_part() {
         let mut timeouts = three_timeouts();
         assert!(timeouts.on_late_ack(12, Bytes::new(100)) && !timeouts.on_late_ack(9, Bytes::new(100)));
         let effect = timeouts.on_ack(12);
         assert!(effect.ends_timeout && effect.over.is_none() && !timeouts.is_probe_only());
-        assert_eq!((timeouts.count(), timeouts.first_at(), timeouts.open()), (0, None, Some(Bytes::new(900))));
+        assert_eq!(
+            (timeouts.count(), timeouts.first_at(), timeouts.unresolved_bytes()),
+            (0, None, Some(Bytes::new(900)))
+        );
         // A packet newer than all of them resolves the rest.
         let over = timeouts.on_ack(20).over.unwrap();
-        assert_eq!((over.numbers, over.open(), timeouts.open()), (range(10, 19), Bytes::new(900), None));
+        assert_eq!(
+            (over.numbers, over.unresolved_bytes(), timeouts.unresolved_bytes()),
+            (range(10, 19), Bytes::new(900), None)
+        );
     }
 
     #[test]
     fn two_timeouts_are_one_range_unless_an_ack_came_between() {
         let mut timeouts = three_timeouts();
         assert!(timeouts.take(range(20, 24), KB).is_none());
-        assert_eq!(timeouts.open(), Some(Bytes::new(2_000)));
+        assert_eq!(timeouts.unresolved_bytes(), Some(Bytes::new(2_000)));
         assert_eq!(timeouts.on_ack(24).over.unwrap().numbers, range(10, 24));
         let mut timeouts = three_timeouts();
         timeouts.on_ack(15);
         let before = timeouts.take(range(20, 24), KB).unwrap();
-        assert_eq!((before.numbers, timeouts.open()), (range(10, 19), Some(KB)));
+        assert_eq!((before.numbers, timeouts.unresolved_bytes()), (range(10, 19), Some(KB)));
     }
 }

@@ -28,7 +28,7 @@ pub struct CreditReceiver<L> {
     out: VecDeque<Time>,
     expected: u32,
     /// Credits since the last update with a known outcome, and those that were lost.
-    known: u64,
+    resolved: u64,
     lost: u64,
     updated: Time,
     rtt: Span,
@@ -64,7 +64,7 @@ impl<L: ControlLaw> CreditReceiver<L> {
             number: 0,
             out: VecDeque::new(),
             expected: 0,
-            known: 0,
+            resolved: 0,
             lost: 0,
             updated: Time::ZERO,
             rtt: base_rtt,
@@ -79,7 +79,7 @@ impl<L: ControlLaw> CreditReceiver<L> {
     }
 
     /// Returns the number of credits with an unknown outcome.
-    pub fn unanswered(&self) -> usize {
+    pub fn unresolved(&self) -> usize {
         self.out.len()
     }
 
@@ -92,7 +92,7 @@ impl<L: ControlLaw> CreditReceiver<L> {
         self.law.on_notification(&Notification::Request { packets });
         self.active = true;
         self.next = now;
-        (self.known, self.lost, self.updated) = (0, 0, now);
+        (self.resolved, self.lost, self.updated) = (0, 0, now);
     }
 
     /// Stops sending credits: the sender has stopped them, or all data has arrived.
@@ -109,7 +109,7 @@ impl<L: ControlLaw> CreditReceiver<L> {
         };
         debug_assert_eq!(self.number - self.expected, self.out.len() as u32, "one entry per unresolved credit");
         self.lost += u64::from(gap);
-        self.known += u64::from(gap) + 1;
+        self.resolved += u64::from(gap) + 1;
         self.expected = number + 1;
         if let Some(left) = self.out.drain(..=gap as usize).next_back() {
             // 0.8 of the old and 0.2 of the new.
@@ -119,13 +119,13 @@ impl<L: ControlLaw> CreditReceiver<L> {
 
     /// Declares credits that are too old to trigger data lost. Otherwise a failed path would keep up the rate, and keep
     /// credits in memory, until it recovers.
-    fn give_up(&mut self, now: Time) {
+    fn expire_credits(&mut self, now: Time) {
         let life = self.longest.max(self.rtt).times(LIFE);
         while self.out.front().is_some_and(|&left| left + life < now) {
             self.out.pop_front();
             self.expected += 1;
             self.lost += 1;
-            self.known += 1;
+            self.resolved += 1;
         }
     }
 
@@ -139,14 +139,14 @@ impl<L: ControlLaw> CreditReceiver<L> {
         if self.next > now {
             return None;
         }
-        self.give_up(now);
+        self.expire_credits(now);
         let elapsed = now.since(self.updated);
-        if self.known > 0 && elapsed >= self.rtt {
-            let (sent, returned) = (self.known, self.known - self.lost);
+        if self.resolved > 0 && elapsed >= self.rtt {
+            let (sent, returned) = (self.resolved, self.resolved - self.lost);
             self.law.on_notification(&Notification::Credits { sent, returned, elapsed, rtt: self.rtt });
-            (self.known, self.lost, self.updated) = (0, 0, now);
+            (self.resolved, self.lost, self.updated) = (0, 0, now);
         }
-        debug_assert!(self.active && self.lost <= self.known, "{} of {} credits are lost", self.lost, self.known);
+        debug_assert!(self.active && self.lost <= self.resolved, "{} of {} credits are lost", self.lost, self.resolved);
         let number = self.number;
         self.number += 1;
         self.sent += 1;

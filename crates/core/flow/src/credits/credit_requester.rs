@@ -22,13 +22,13 @@ pub(super) struct CreditRequester {
     retry: Span,
     stop_rule: StopRule,
     /// Time of the next request while the receiver is not known to send credits.
-    ask_at: Time,
+    request_at: Time,
     /// The last message was a stop.
     stopped: bool,
     wants_stop: bool,
     /// Not before this.
-    stop_again: Time,
-    heard: Time,
+    next_stop_at: Time,
+    last_credit_at: Time,
     /// Arrival times of the credits of the last round trip.
     recent: VecDeque<Time>,
 }
@@ -38,11 +38,11 @@ impl CreditRequester {
         Self {
             retry,
             stop_rule,
-            ask_at: now,
+            request_at: now,
             stopped: false,
             wants_stop: false,
-            stop_again: now,
-            heard: now,
+            next_stop_at: now,
+            last_credit_at: now,
             recent: VecDeque::new(),
         }
     }
@@ -50,12 +50,12 @@ impl CreditRequester {
     /// Returns the time of the next message: a stop at once; a request when the last one got no credit in time, or when
     /// no credit has arrived for a round trip after a stop.
     pub(super) fn next(&self, uncovered: u32, rtt: Span) -> Time {
-        let ask = match (uncovered, self.stopped) {
+        let request_at = match (uncovered, self.stopped) {
             (0, _) => Time::NEVER,
-            (_, true) => (self.heard + rtt).max(self.stop_again),
-            (_, false) => self.ask_at,
+            (_, true) => (self.last_credit_at + rtt).max(self.next_stop_at),
+            (_, false) => self.request_at,
         };
-        if self.wants_stop { self.stop_again } else { ask }
+        if self.wants_stop { self.next_stop_at } else { request_at }
     }
 
     pub(super) fn act(&mut self, now: Time, uncovered: u32, rtt: Span) -> Option<Signal> {
@@ -63,24 +63,28 @@ impl CreditRequester {
             return None;
         }
         if self.wants_stop {
-            (self.wants_stop, self.stopped, self.stop_again) = (false, true, now + rtt);
+            (self.wants_stop, self.stopped, self.next_stop_at) = (false, true, now + rtt);
             return Some(Signal::Stop);
         }
-        (self.stopped, self.ask_at) = (false, now.saturating_add(self.retry));
+        (self.stopped, self.request_at) = (false, now.saturating_add(self.retry));
         Some(Signal::Request { packets: uncovered })
     }
 
     /// Processes a credit that leaves `left` packets uncovered.
     pub(super) fn on_credit(&mut self, now: Time, left: u32, rtt: Span) {
-        debug_assert!(self.heard <= now, "a credit arrives at {now:?}, before one at {:?}", self.heard);
-        self.heard = now;
-        self.ask_at = now.saturating_add(self.retry);
+        debug_assert!(
+            self.last_credit_at <= now,
+            "a credit arrives at {now:?}, before one at {:?}",
+            self.last_credit_at
+        );
+        self.last_credit_at = now;
+        self.request_at = now.saturating_add(self.retry);
         self.recent.push_back(now);
-        while self.recent.front().is_some_and(|&came| came + rtt < now) {
+        while self.recent.front().is_some_and(|&arrival| arrival + rtt < now) {
             self.recent.pop_front();
         }
         let covered = self.stop_rule == StopRule::Ahead && self.recent.len() >= left as usize;
-        self.wants_stop = now >= self.stop_again && (left == 0 || covered);
+        self.wants_stop = now >= self.next_stop_at && (left == 0 || covered);
     }
 }
 
@@ -90,7 +94,7 @@ mod tests {
 
     /// Handles a round trip longer than the age of the flow: the next request is due a round trip after the last credit.
     #[test]
-    fn a_round_trip_may_be_longer_than_time_has_run() {
+    fn rtt_may_exceed_the_flow_age() {
         let (rtt, longer) = (Span::from_us(10), Span::from_ms(5));
         let mut requests = CreditRequester::new(Span::from_ms(100), StopRule::Ahead, Time::ZERO);
         assert_eq!(requests.act(Time::ZERO, 3, rtt), Some(Signal::Request { packets: 3 }));

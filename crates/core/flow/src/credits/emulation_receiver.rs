@@ -48,9 +48,9 @@ impl EmulationReceiver {
     pub fn on_emulation(&mut self, now: Time, number: u32, delay: Span) -> [Option<Echo>; 2] {
         // Distance of its number from the newest one held back; an older or equal number never arrives on a path that keeps
         // order.
-        let room = self.held.map_or(Some(0), |held| number.checked_sub(held.newest));
-        let full = match (self.held, room) {
-            (Some(held), Some(over)) if over > 0 && over <= held.map.leading_zeros() => None,
+        let distance = self.held.map_or(Some(0), |held| number.checked_sub(held.newest));
+        let full = match (self.held, distance) {
+            (Some(held), Some(distance)) if distance > 0 && distance <= held.map.leading_zeros() => None,
             (held, _) => held,
         };
         if full.is_some() {

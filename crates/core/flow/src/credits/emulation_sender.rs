@@ -47,7 +47,7 @@ pub(super) struct EmulationSender {
     /// `T_wait`; none: data is sent when its credit arrives.
     wait: Option<Span>,
     /// Time after which an emulation packet counts as lost.
-    given_up: Span,
+    max_age: Span,
     spacing: Spacing,
     over_provisioning: Option<OverProvisioning>,
     next: Time,
@@ -77,7 +77,7 @@ impl EmulationSender {
         let (wait, longest) = (config.wait(), config.longest);
         Self {
             wait,
-            given_up: wait.unwrap_or(longest).max(longest),
+            max_age: wait.unwrap_or(longest).max(longest),
             spacing,
             over_provisioning,
             next: now,
@@ -101,7 +101,7 @@ impl EmulationSender {
     /// Sends one at `now`. Returns its number and whether it is over-provisioned: those in flight cover the rest of the
     /// demand.
     pub(super) fn send(&mut self, now: Time, rate: Rate, uncovered: u32) -> (u32, bool) {
-        while self.out.front().is_some_and(|out| out.left + self.given_up < now) {
+        while self.out.front().is_some_and(|out| out.left + self.max_age < now) {
             self.settle(Outcome::Lost);
         }
         if self.out.is_empty() {
@@ -122,7 +122,7 @@ impl EmulationSender {
 
     /// Records that an emulation packet has passed the host's own queue.
     pub(super) fn on_left(&mut self, number: u32, now: Time) {
-        if let Some(out) = number.checked_sub(self.first).and_then(|place| self.out.get_mut(place as usize)) {
+        if let Some(out) = number.checked_sub(self.first).and_then(|index| self.out.get_mut(index as usize)) {
             out.left = now;
         }
     }

@@ -170,9 +170,9 @@ struct PendingCredit {
 
 #[derive(Debug)]
 enum CreditScheme {
-    Emulates(EmulationSender),
-    Asks(CreditRequester),
-    Pulls(PullSender),
+    Emulation(EmulationSender),
+    Requests(CreditRequester),
+    Pull(PullSender),
 }
 
 /// The sender's part of a credit-scheduled flow.
@@ -180,19 +180,19 @@ enum CreditScheme {
 pub struct CreditSender {
     config: CreditConfig,
     /// By the time for which they are meant.
-    hand: VecDeque<PendingCredit>,
+    pending: VecDeque<PendingCredit>,
     early: Option<UnscheduledStart>,
     /// Send time of the probe with an outstanding acknowledgement.
     probed: Option<Time>,
-    side: CreditScheme,
+    scheme: CreditScheme,
     stats: CreditStats,
 }
 
 impl CreditSender {
     /// A flow that starts at `now`.
     pub fn new(config: CreditConfig, now: Time) -> Self {
-        let side = match config.credits.driver {
-            Driver::Sender { over_provisioning, jitter, .. } => CreditScheme::Emulates(EmulationSender::new(
+        let scheme = match config.credits.driver {
+            Driver::Sender { over_provisioning, jitter, .. } => CreditScheme::Emulation(EmulationSender::new(
                 &config,
                 over_provisioning,
                 Spacing { jitter, tick: config.tick, salt: config.salt },
@@ -200,18 +200,18 @@ impl CreditSender {
             )),
             Driver::Receiver { retry, stops_ahead, .. } => {
                 let rule = if stops_ahead { StopRule::Ahead } else { StopRule::AtEnd };
-                CreditScheme::Asks(CreditRequester::new(retry, rule, now))
+                CreditScheme::Requests(CreditRequester::new(retry, rule, now))
             }
             Driver::Host => {
-                CreditScheme::Pulls(PullSender::new(config.base_rtt.times(RETRY), config.packets_of_a_bdp()))
+                CreditScheme::Pull(PullSender::new(config.base_rtt.times(RETRY), config.packets_of_a_bdp()))
             }
         };
         Self {
             early: config.credits.early_start.then(|| UnscheduledStart::new(now, &config)),
             config,
-            hand: VecDeque::new(),
+            pending: VecDeque::new(),
             probed: None,
-            side,
+            scheme,
             stats: CreditStats::default(),
         }
     }
@@ -228,7 +228,7 @@ impl CreditSender {
 
     /// Returns the counts of a complete flow: credits in hand are wasted.
     pub fn final_stats(&self) -> CreditStats {
-        CreditStats { wasted: self.stats.wasted + self.hand.len() as u64, ..self.stats }
+        CreditStats { wasted: self.stats.wasted + self.pending.len() as u64, ..self.stats }
     }
 
     /// Returns the number of packets that wait to be sent: the remaining demand, as far as the send buffer holds it
@@ -245,20 +245,20 @@ impl CreditSender {
 
     /// Returns the demand that no credit in hand covers.
     fn uncovered<L: ControlLaw>(&self, sender: &mut Sender<L>) -> u32 {
-        self.demand(sender).saturating_sub(self.hand.len() as u32)
+        self.demand(sender).saturating_sub(self.pending.len() as u32)
     }
 
     /// Returns whether a packet may be sent at `now`. Credits that become due while there is nothing to send are wasted.
     pub fn poll<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> SendState {
         let has_data = self.demand(sender) > 0;
-        while !has_data && self.hand.front().is_some_and(|held| held.due <= now) {
-            self.hand.pop_front();
+        while !has_data && self.pending.front().is_some_and(|held| held.due <= now) {
+            self.pending.pop_front();
             self.stats.wasted += 1;
         }
-        let credit = self.hand.front().map_or(Time::NEVER, |held| held.due);
-        if let CreditScheme::Pulls(pulls) = &self.side {
-            let may = has_data && (!self.hand.is_empty() || pulls.free() > 0);
-            return if may { sender.poll(now) } else { SendState::Blocked };
+        let credit = self.pending.front().map_or(Time::NEVER, |held| held.due);
+        if let CreditScheme::Pull(pulls) = &self.scheme {
+            let may_send = has_data && (!self.pending.is_empty() || pulls.free() > 0);
+            return if may_send { sender.poll(now) } else { SendState::Blocked };
         }
         let early =
             self.early.as_ref().filter(|_| has_data && !sender.has_lost()).map_or(Time::NEVER, UnscheduledStart::next);
@@ -272,21 +272,21 @@ impl CreditSender {
 
     /// Takes the packet that [`CreditSender::poll`] allowed.
     pub fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Scheduling {
-        let credit = match self.hand.front() {
+        let credit = match self.pending.front() {
             Some(held) if held.due <= now => {
                 let number = held.number;
-                self.hand.pop_front();
+                self.pending.pop_front();
                 self.stats.used += 1;
                 Some(number)
             }
             _ => None,
         };
         debug_assert!(
-            credit.is_some() || matches!(self.side, CreditScheme::Pulls(_)) || self.early.is_some(),
+            credit.is_some() || matches!(self.scheme, CreditScheme::Pull(_)) || self.early.is_some(),
             "no credit"
         );
         let segment = sender.send(now);
-        if let (None, CreditScheme::Pulls(pulls)) = (credit, &mut self.side) {
+        if let (None, CreditScheme::Pull(pulls)) = (credit, &mut self.scheme) {
             pulls.spend_free();
             self.stats.unscheduled += 1;
         }
@@ -300,10 +300,10 @@ impl CreditSender {
     /// Returns the next time at which [`CreditSender::act`] must be called, given the state at `now`.
     pub fn next_action<L: ControlLaw>(&self, sender: &mut Sender<L>, now: Time) -> Time {
         let uncovered = self.uncovered(sender);
-        let own = match &self.side {
-            CreditScheme::Emulates(emulation) => emulation.next(uncovered),
-            CreditScheme::Asks(requests) => requests.next(uncovered, sender.smoothed_rtt()),
-            CreditScheme::Pulls(pulls) => pulls.next(uncovered),
+        let own = match &self.scheme {
+            CreditScheme::Emulation(emulation) => emulation.next(uncovered),
+            CreditScheme::Requests(requests) => requests.next(uncovered, sender.smoothed_rtt()),
+            CreditScheme::Pull(pulls) => pulls.next(uncovered),
         };
         let early = self.early.as_ref().map_or(Time::NEVER, |early| early.ends(self.demand(sender), now));
         own.min(early).max(now)
@@ -322,9 +322,9 @@ impl CreditSender {
                 return Some(Signal::Probe);
             }
         }
-        let uncovered = demand.saturating_sub(self.hand.len() as u32);
-        match &mut self.side {
-            CreditScheme::Emulates(emulation) => {
+        let uncovered = demand.saturating_sub(self.pending.len() as u32);
+        match &mut self.scheme {
+            CreditScheme::Emulation(emulation) => {
                 if emulation.next(uncovered) > now {
                     return None;
                 }
@@ -333,30 +333,30 @@ impl CreditSender {
                 self.stats.over_provisioned += u64::from(expendable);
                 Some(Signal::Emulation { number, expendable })
             }
-            CreditScheme::Asks(requests) => requests.act(now, uncovered, sender.smoothed_rtt()),
-            CreditScheme::Pulls(pulls) => pulls.act(now, uncovered),
+            CreditScheme::Requests(requests) => requests.act(now, uncovered, sender.smoothed_rtt()),
+            CreditScheme::Pull(pulls) => pulls.act(now, uncovered),
         }
     }
 
     /// Records that an emulation packet leaves the host at `now`: the departure of its data packet counts from this time.
     pub fn on_left(&mut self, number: u32, now: Time) {
-        if let CreditScheme::Emulates(emulation) = &mut self.side {
+        if let CreditScheme::Emulation(emulation) = &mut self.scheme {
             emulation.on_left(number, now);
         }
     }
 
     /// Processes an echo of emulation packets from the receiver.
     pub fn on_echo<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, echo: Echo) {
-        self.end_early();
-        let CreditScheme::Emulates(emulation) = &mut self.side else { return };
-        let (hand, stats) = (&mut self.hand, &mut self.stats);
+        self.end_unscheduled();
+        let CreditScheme::Emulation(emulation) = &mut self.scheme else { return };
+        let (pending, stats) = (&mut self.pending, &mut self.stats);
         let round = emulation.on_echo(now, echo, |number, due| {
             stats.received += 1;
             stats.late += u64::from(due < now);
             if due < now {
-                hand.push_front(PendingCredit { due, number });
+                pending.push_front(PendingCredit { due, number });
             } else {
-                hand.push_back(PendingCredit { due, number });
+                pending.push_back(PendingCredit { due, number });
             }
         });
         if let Some(EmulationRound { sent, returned, elapsed }) = round {
@@ -368,34 +368,34 @@ impl CreditSender {
     /// Processes a credit from the receiver.
     pub fn on_credit<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, number: u32) {
         let uncovered = self.uncovered(sender);
-        self.end_early();
-        let is_good = match &mut self.side {
-            CreditScheme::Emulates(_) => return,
-            CreditScheme::Asks(requests) => {
+        self.end_unscheduled();
+        let is_valid = match &mut self.scheme {
+            CreditScheme::Emulation(_) => return,
+            CreditScheme::Requests(requests) => {
                 requests.on_credit(now, uncovered.saturating_sub(1), sender.smoothed_rtt());
                 true
             }
-            CreditScheme::Pulls(pulls) => pulls.on_credit(now, number),
+            CreditScheme::Pull(pulls) => pulls.on_credit(now, number),
         };
         self.stats.received += 1;
-        if is_good && uncovered > 0 {
-            self.hand.push_back(PendingCredit { due: now, number });
+        if is_valid && uncovered > 0 {
+            self.pending.push_back(PendingCredit { due: now, number });
         } else {
             self.stats.wasted += 1;
         }
     }
 
     /// Ends the early start: a credit has arrived, so every further packet needs one.
-    fn end_early(&mut self) {
+    fn end_unscheduled(&mut self) {
         if let Some(early) = &mut self.early {
             early.end();
         }
     }
 
     /// Processes the receiver's acknowledgement of the probe.
-    pub fn on_probe_answer<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, cumulative: u32) {
+    pub fn on_probe_reply<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, cumulative: u32) {
         if let Some(sent_at) = self.probed.take() {
-            sender.on_probe_answer(now, sent_at, cumulative);
+            sender.on_probe_reply(now, sent_at, cumulative);
         }
     }
 }

@@ -11,15 +11,15 @@ pub(super) struct PullSender {
     retry: Span,
     /// Number of packets that may be sent without a credit.
     free: u32,
-    asked: u32,
+    requested: u32,
     /// Number of credits that arrived, including lost ones before them.
-    known: u32,
-    ask_at: Time,
+    received: u32,
+    request_at: Time,
 }
 
 impl PullSender {
     pub(super) fn new(retry: Span, free: u32) -> Self {
-        Self { retry, free, asked: 0, known: 0, ask_at: Time::ZERO }
+        Self { retry, free, requested: 0, received: 0, request_at: Time::ZERO }
     }
 
     pub(super) fn free(&self) -> u32 {
@@ -33,7 +33,7 @@ impl PullSender {
 
     /// Returns the number of credits that are requested and have not arrived.
     fn open(&self) -> u32 {
-        self.asked.saturating_sub(self.known)
+        self.requested.saturating_sub(self.received)
     }
 
     /// Returns the time of the next request, where no credit in hand covers `uncovered` packets.
@@ -41,7 +41,7 @@ impl PullSender {
         match uncovered.saturating_sub(self.free) {
             0 => Time::NEVER,
             wanted if wanted > self.open() => Time::ZERO,
-            _ => self.ask_at,
+            _ => self.request_at,
         }
     }
 
@@ -49,19 +49,19 @@ impl PullSender {
         if self.next(uncovered) > now {
             return None;
         }
-        self.asked = self.asked.max(self.known.saturating_add(uncovered.saturating_sub(self.free)));
-        self.ask_at = now + self.retry;
-        Some(Signal::Request { packets: self.asked })
+        self.requested = self.requested.max(self.received.saturating_add(uncovered.saturating_sub(self.free)));
+        self.request_at = now + self.retry;
+        Some(Signal::Request { packets: self.requested })
     }
 
     /// Records a credit. Returns whether it is valid: late credits, overtaken by others, are not.
     pub(super) fn on_credit(&mut self, now: Time, number: u32) -> bool {
-        self.ask_at = now + self.retry;
-        let is_good = number >= self.known;
-        if is_good {
-            self.known = number.saturating_add(1);
+        self.request_at = now + self.retry;
+        let is_valid = number >= self.received;
+        if is_valid {
+            self.received = number.saturating_add(1);
         }
-        is_good
+        is_valid
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_is_counted_from_the_start() {
+    fn requests_are_cumulative() {
         let (retry, us) = (Span::from_us(100), Time::from_us);
         let mut pulls = PullSender::new(retry, 2);
         // Ten packets, two of them free.

@@ -54,7 +54,7 @@ fn act(flow: &mut CreditSender, sender: &mut Sender<Law>, mut now: Time, until: 
 /// Ten packets: an emulation packet every 1297.6 ns. With 12 in flight 12 * 0.9 = 10.8 credits are expected, with 11 it is
 /// 9.9: the first 12 are ordinary. Their echo covers the flow and ends them; data is sent 1200 us after each.
 #[test]
-fn emulation_packets_are_ordinary_until_those_on_their_way_cover_the_demand() {
+fn emulation_packets_are_ordinary_until_those_in_flight_cover_the_demand() {
     let (mut flow, mut sender) = flow(LawKind::FlashPass, 10, &[EVEN, LATE_START]);
     let signals = act(&mut flow, &mut sender, Time::ZERO, Time::from_us(20));
     assert_eq!(signals.len(), 16);
@@ -90,7 +90,7 @@ fn emulation_packets_are_ordinary_until_those_on_their_way_cover_the_demand() {
 /// counted, later ones are over-provisioned as before, because hundreds of those are in flight. If only ordinary ones are
 /// counted, five packets are uncovered, and six more are ordinary until they cover them: 6 * 0.9 = 5.4.
 #[test]
-fn what_may_be_spared_need_not_be_counted_on() {
+fn over_provisioned_packets_need_not_count() {
     for (counts_spared, ordinary) in [(true, 0), (false, 6)] {
         let counts = ("counts_spared", Setting::Switch(counts_spared));
         let fixed = ("feedback", Setting::Switch(false));
@@ -139,7 +139,7 @@ fn an_early_start_ends_with_its_round_trip_and_a_probe() {
     let probes: Vec<_> = signals.iter().filter(|(_, signal)| *signal == Signal::Probe).collect();
     assert_eq!(probes, [&(Time::from_ms(1), Signal::Probe)]);
     // No packet was acknowledged: all are lost, and wait for credits.
-    flow.on_probe_answer(&mut sender, Time::from_us(2_000), 0);
+    flow.on_probe_reply(&mut sender, Time::from_us(2_000), 0);
     assert!(sender.has_lost() && sender.waiting() == 10_000);
 }
 
@@ -170,7 +170,7 @@ fn state(flow: &mut CreditSender, sender: &mut Sender<Law>, now: Time) -> State 
 
 /// A request at once; a stop once the credits of a round trip equal the packets left; a repetition a round trip later.
 #[test]
-fn a_sender_asks_and_stops() {
+fn a_sender_requests_and_stops_credits() {
     let (mut flow, mut sender) = flow(LawKind::ExpressPass, 4, &[]);
     assert_eq!(
         act(&mut flow, &mut sender, Time::ZERO, Time::from_ms(99)),
@@ -214,71 +214,71 @@ fn a_sender_stops_when_nothing_is_left() {
 /// Echoes wait for half of the rest of `T_wait`, or for 32; a gap longer than the map releases the held echo.
 #[test]
 fn echoes_are_batched_while_there_is_time() {
-    let mut echoing = EmulationReceiver::new(Some(Span::from_us(1_200)));
+    let mut emulation_receiver = EmulationReceiver::new(Some(Span::from_us(1_200)));
     let delay = Span::from_us(500);
-    assert_eq!(echoing.on_emulation(Time::from_us(500), 0, delay), [None, None]);
-    assert_eq!(echoing.next_action(), Time::from_us(600));
-    assert_eq!(echoing.on_emulation(Time::from_us(510), 3, delay), [None, None]);
-    assert_eq!(echoing.next_action(), Time::from_us(600));
+    assert_eq!(emulation_receiver.on_emulation(Time::from_us(500), 0, delay), [None, None]);
+    assert_eq!(emulation_receiver.next_action(), Time::from_us(600));
+    assert_eq!(emulation_receiver.on_emulation(Time::from_us(510), 3, delay), [None, None]);
+    assert_eq!(emulation_receiver.next_action(), Time::from_us(600));
     let held = Echo { newest: 3, map: 0b1001 };
-    assert_eq!(echoing.on_emulation(Time::from_us(520), 34, delay), [Some(held), None]);
-    assert_eq!(echoing.flush(), Some(Echo { newest: 34, map: 1 }));
+    assert_eq!(emulation_receiver.on_emulation(Time::from_us(520), 34, delay), [Some(held), None]);
+    assert_eq!(emulation_receiver.flush(), Some(Echo { newest: 34, map: 1 }));
     for number in 40..71 {
-        assert_eq!(echoing.on_emulation(Time::from_us(530), number, delay), [None, None]);
+        assert_eq!(emulation_receiver.on_emulation(Time::from_us(530), number, delay), [None, None]);
     }
     let full = Echo { newest: 71, map: u32::MAX };
-    assert_eq!(echoing.on_emulation(Time::from_us(540), 71, delay), [None, Some(full)]);
+    assert_eq!(emulation_receiver.on_emulation(Time::from_us(540), 71, delay), [None, Some(full)]);
     // No time is left, or no wait is configured.
     let late = Echo { newest: 72, map: 1 };
-    assert_eq!(echoing.on_emulation(Time::from_us(600), 72, Span::from_us(600)), [None, Some(late)]);
+    assert_eq!(emulation_receiver.on_emulation(Time::from_us(600), 72, Span::from_us(600)), [None, Some(late)]);
     assert_eq!(EmulationReceiver::new(None).on_emulation(Time::ZERO, 72, Span::ZERO), [None, Some(late)]);
 }
 
 /// Credits at half of the maximum for a flow of many packets; gaps in the numbers that data returns are losses.
 #[test]
-fn a_receiver_paces_credits_and_counts_gaps() {
+fn a_receiver_paces_credits_and_counts_lost_ones() {
     let law = build(LawKind::ExpressPass, &PATH, &[]).unwrap();
-    let mut crediting = CreditReceiver::new(law, CreditingConfig { stops_at_demand: true, ..CREDITING });
-    assert_eq!(crediting.next_action(), Time::NEVER);
-    crediting.on_request(Time::from_us(500), 1_000);
+    let mut credit_receiver = CreditReceiver::new(law, CreditingConfig { stops_at_demand: true, ..CREDITING });
+    assert_eq!(credit_receiver.next_action(), Time::NEVER);
+    credit_receiver.on_request(Time::from_us(500), 1_000);
     let mut times = Vec::new();
-    while crediting.next_action() < Time::from_us(1_400) {
-        let now = crediting.next_action();
-        times.push((crediting.act(now).unwrap(), now));
+    while credit_receiver.next_action() < Time::from_us(1_400) {
+        let now = credit_receiver.next_action();
+        times.push((credit_receiver.act(now).unwrap(), now));
     }
     // 84 bytes at 258.9 Mb/s last 2595.2 ns.
     assert_eq!(times[0], (0, Time::from_us(500)));
     assert!(times.windows(2).all(|pair| pair[1].1.since(pair[0].1).ps().abs_diff(2_595_200) <= 20));
     // Every second one is answered; the update comes with the first credit a round trip after the start.
     for number in (1..300).step_by(2) {
-        crediting.on_data(Time::from_us(1_500), number);
+        credit_receiver.on_data(Time::from_us(1_500), number);
     }
-    let (_, before) = crediting.stats();
+    let (_, before) = credit_receiver.stats();
     let now = Time::from_us(1_510);
-    assert_eq!(crediting.act(now), Some(times.len() as u32));
-    assert_eq!((before.cuts, crediting.stats().1.cuts), (0, 1));
-    crediting.stop();
-    assert_eq!(crediting.act(Time::from_ms(5)), None);
+    assert_eq!(credit_receiver.act(now), Some(times.len() as u32));
+    assert_eq!((before.cuts, credit_receiver.stats().1.cuts), (0, 1));
+    credit_receiver.stop();
+    assert_eq!(credit_receiver.act(Time::from_ms(5)), None);
 }
 
 /// A path that is down for a second: after four round trips of 1.2 ms credits are lost, the rate falls to one in a
 /// round trip, and no more credits are kept than were sent in that time. Later data is processed, and the rate grows
 /// again.
 #[test]
-fn credits_without_an_answer_are_given_up() {
+fn credits_without_data_are_declared_lost() {
     let law = build(LawKind::ExpressPass, &PATH, &[]).unwrap();
-    let mut crediting = CreditReceiver::new(law, CreditingConfig { longest: Span::from_us(1_200), ..CREDITING });
-    crediting.on_request(Time::ZERO, 1_000_000);
-    let mut until = |end: Time, answers: bool| {
-        let before = crediting.stats().0;
-        while crediting.next_action() < end {
-            let now = crediting.next_action();
-            let number = crediting.act(now).unwrap();
-            if answers {
-                crediting.on_data(now + PATH.base_rtt, number);
+    let mut credit_receiver = CreditReceiver::new(law, CreditingConfig { longest: Span::from_us(1_200), ..CREDITING });
+    credit_receiver.on_request(Time::ZERO, 1_000_000);
+    let mut until = |end: Time, data_follows: bool| {
+        let before = credit_receiver.stats().0;
+        while credit_receiver.next_action() < end {
+            let now = credit_receiver.next_action();
+            let number = credit_receiver.act(now).unwrap();
+            if data_follows {
+                credit_receiver.on_data(now + PATH.base_rtt, number);
             }
         }
-        (crediting.stats().0 - before, crediting.unanswered())
+        (credit_receiver.stats().0 - before, credit_receiver.unresolved())
     };
     // Half of the maximum, 2595.2 ns each, for 4.8 ms and up to a round trip more; then 995 in as many milliseconds.
     let (sent, kept) = until(Time::from_ms(1_000), false);

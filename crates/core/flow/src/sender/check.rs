@@ -17,7 +17,7 @@ impl<L: ControlLaw> Sender<L> {
     pub fn check(&self) -> Result<usize, String> {
         let mut examined = 1;
         for (index, subflow) in self.subflows.iter().enumerate() {
-            examined += subflow.check().map_err(|what| format!("subflow {index}: {what}"))?;
+            examined += subflow.check().map_err(|error| format!("subflow {index}: {error}"))?;
         }
         let (first, end, total) = (self.numbers.first(), self.numbers.end(), self.numbers.total());
         if first > end || end > total {
@@ -59,7 +59,7 @@ mod tests {
     use crate::FlowConfig;
 
     #[test]
-    fn what_is_broken_is_found() {
+    fn check_finds_each_inconsistency() {
         let base_rtt = Span::from_us(10);
         let path =
             laws::PathInfo { base_rtt, intra_rtt: base_rtt, line_rate: Rate::from_gbps(8), mss: Bytes::new(1_000) };
@@ -74,14 +74,14 @@ mod tests {
         assert!(sender.check().unwrap_err().contains("in flight by the records"));
         let subflow = sender.subflows.get_mut(0);
         subflow.law_state.in_flight -= Bytes::new(1);
-        subflow.out.records.get_mut(2).sent_at = Time::ZERO;
-        assert!(sender.check().unwrap_err().contains("packet 2 left before"));
-        sender.subflows.get_mut(0).out.records.get_mut(2).sent_at = Time::from_us(3);
+        subflow.out.sent_packets.get_mut(2).sent_at = Time::ZERO;
+        assert!(sender.check().unwrap_err().contains("packet 2 has an earlier send time"));
+        sender.subflows.get_mut(0).out.sent_packets.get_mut(2).sent_at = Time::from_us(3);
         sender.stats.marked = Bytes::new(1);
         assert!(sender.check().unwrap_err().contains("were marked of"));
         sender.stats.marked = Bytes::ZERO;
-        for (sent, again, parity) in [(1, 2, 0), (1, 0, 2)] {
-            let stats = FlowStats { packets_sent: sent, retransmits: again, parity, ..FlowStats::default() };
+        for (sent, retransmits, parity) in [(1, 2, 0), (1, 0, 2)] {
+            let stats = FlowStats { packets_sent: sent, retransmits, parity, ..FlowStats::default() };
             assert!(stats.check(Bytes::ZERO).unwrap_err().contains("of 1 packets sent"), "{stats:?}");
         }
         sender.config.size = Bytes::ZERO;

@@ -26,11 +26,13 @@ use crate::sent_packets::State;
 impl<L: ControlLaw> Sender<L> {
     /// Settles the blocks that the receiver reports as complete.
     #[inline(never)]
-    pub(super) fn settle_whole_blocks(&mut self) {
-        if let Some(ledger) = &mut self.ledger {
-            ledger.forget_below(self.numbers.first());
+    pub(super) fn settle_complete_blocks(&mut self) {
+        if let Some(sender_blocks) = &mut self.coded_blocks {
+            sender_blocks.forget_below(self.numbers.first());
         }
-        while let Some(block) = self.ledger.as_mut().and_then(|ledger| ledger.next_whole(self.cumulative)) {
+        while let Some(block) =
+            self.coded_blocks.as_mut().and_then(|sender_blocks| sender_blocks.next_complete(self.cumulative))
+        {
             self.settle_block(block);
         }
     }
@@ -41,7 +43,7 @@ impl<L: ControlLaw> Sender<L> {
     pub(super) fn take_history(&mut self, ack: &AckHeader, newest: &mut Option<Newest>) -> Bytes {
         let mut taken = Bytes::ZERO;
         let subflows = self.config.coding.map_or(1, |coding| coding.history.max(1));
-        for seq in history::came(ack.seq, ack.covers, subflows.into()) {
+        for seq in history::received(ack.seq, ack.covers, subflows.into()) {
             let mut this = None;
             if let Some((bytes, was)) = self.take_was(seq, &mut this, BlockCount::Leave) {
                 taken += bytes;
@@ -65,17 +67,19 @@ impl<L: ControlLaw> Sender<L> {
 
     fn settle_in_block(&mut self, seq: u32, was: State) {
         let bytes = self.numbers.bytes_of(seq);
-        if let Some(block) = self.ledger.as_mut().and_then(|ledger| ledger.on_acked(seq, bytes, was)) {
+        if let Some(block) =
+            self.coded_blocks.as_mut().and_then(|sender_blocks| sender_blocks.on_acked(seq, bytes, was))
+        {
             self.settle_block(block);
         }
     }
 
     /// Settles a block that the receiver has: none of its packets is sent again.
     fn settle_block(&mut self, block: u32) {
-        let Some(ledger) = &mut self.ledger else { return };
-        let Some(recovered) = ledger.settle(block) else { return };
+        let Some(sender_blocks) = &mut self.coded_blocks else { return };
+        let Some(recovered) = sender_blocks.settle(block) else { return };
         self.stats.recovered += u64::from(recovered);
-        let packets = ledger.blocks().packets(block);
+        let packets = sender_blocks.blocks().packets(block);
         for seq in packets {
             let Some(last) = self.numbers.last_transmission(seq, &self.subflows) else { continue };
             let LastTransmission { subflow, number, record } = last;
@@ -89,37 +93,37 @@ impl<L: ControlLaw> Sender<L> {
     /// Declares a packet in flight, of a block, lost.
     #[inline(never)]
     pub(super) fn miss_in_block(&mut self, now: Time, seq: u32) {
-        let Some(ledger) = &mut self.ledger else { return };
-        let Some(block) = ledger.blocks().block_of(seq) else { return };
-        let needed = ledger.on_missing(now, block);
-        let is_eager = ledger.is_eager(block);
+        let Some(sender_blocks) = &mut self.coded_blocks else { return };
+        let Some(block) = sender_blocks.blocks().block_of(seq) else { return };
+        let needed = sender_blocks.on_missing(now, block);
+        let is_eager = sender_blocks.is_eager(block);
         if let Some(last) = self.numbers.last_transmission(seq, &self.subflows) {
             let LastTransmission { subflow, number, .. } = last;
-            let record = self.subflows.get_mut(subflow).out.records.get_mut(number);
+            let record = self.subflows.get_mut(subflow).out.sent_packets.get_mut(number);
             record.become_state(if needed { State::Missing } else { State::Done });
             if !needed {
                 self.numbers.settle(seq);
             }
         }
         if is_eager {
-            self.resend_asked(now, block);
+            self.resend_requested(now, block);
         }
     }
 
     /// Resends what a block needs, and moves away from the paths that lost it.
-    fn resend_asked(&mut self, now: Time, block: u32) {
+    fn resend_requested(&mut self, now: Time, block: u32) {
         let paths = self.resend_block(block);
         if paths != 0 {
-            self.paths.leave_bad(now, paths);
+            self.paths.leave_lossy(now, paths);
         }
     }
 
     /// Resends the packets that a block needs. Returns the paths that lost its missing packets, one bit each; none if it
     /// needs none.
     fn resend_block(&mut self, block: u32) -> u64 {
-        let Some(ledger) = &mut self.ledger else { return 0 };
-        let packets = ledger.blocks().packets(block);
-        let mut excess = ledger.take_excess(block);
+        let Some(sender_blocks) = &mut self.coded_blocks else { return 0 };
+        let packets = sender_blocks.blocks().packets(block);
+        let mut excess = sender_blocks.take_excess(block);
         if excess == 0 {
             return 0;
         }
@@ -127,7 +131,7 @@ impl<L: ControlLaw> Sender<L> {
         for seq in packets {
             let Some(last) = self.numbers.last_transmission(seq, &self.subflows) else { continue };
             let LastTransmission { subflow, number, .. } = last;
-            let record = self.subflows.get_mut(subflow).out.records.get_mut(number);
+            let record = self.subflows.get_mut(subflow).out.sent_packets.get_mut(number);
             let state = record.state();
             if state == State::Missing && excess > 0 {
                 record.become_state(State::Lost);
@@ -146,26 +150,27 @@ impl<L: ControlLaw> Sender<L> {
     #[inline(never)]
     pub fn on_block_nack(&mut self, now: Time, nack: &BlockNack) {
         self.stats.nacks += 1;
-        let Some(blocks) = self.ledger.as_ref().map(|ledger| *ledger.blocks()) else { return };
+        let Some(blocks) = self.coded_blocks.as_ref().map(|sender_blocks| *sender_blocks.blocks()) else { return };
         if nack.block >= blocks.count() || blocks.packets(nack.block).start >= self.numbers.end() {
             return;
         }
-        if let Some(ledger) = &mut self.ledger {
-            ledger.forget_below(self.numbers.first());
-            ledger.on_asked(nack.block);
+        if let Some(sender_blocks) = &mut self.coded_blocks {
+            sender_blocks.forget_below(self.numbers.first());
+            sender_blocks.on_nack(nack.block);
         }
         let packets = blocks.packets(nack.block);
-        let underway = self.config.base_rtt + self.config.coding.map_or(Span::ZERO, |coding| coding.longest_wait);
+        let max_age_in_flight =
+            self.config.base_rtt + self.config.coding.map_or(Span::ZERO, |coding| coding.longest_wait);
         for seq in packets.clone() {
             let Some(last) = self.numbers.last_transmission(seq, &self.subflows) else { continue };
             let LastTransmission { subflow, number, record } = last;
-            let named = nack.missing >> (seq - packets.start) & 1 != 0;
-            if named && record.is_in_flight() && record.sent_at + underway <= now {
+            let is_requested = nack.missing >> (seq - packets.start) & 1 != 0;
+            if is_requested && record.is_in_flight() && record.sent_at + max_age_in_flight <= now {
                 self.lose(now, subflow, number);
             }
         }
         self.report_losses(now, LossCause::Nack);
-        self.resend_asked(now, nack.block);
+        self.resend_requested(now, nack.block);
         self.trim_all();
     }
 
@@ -177,11 +182,11 @@ impl<L: ControlLaw> Sender<L> {
         let timeout = self.timeout();
         let mut resent = 0;
         loop {
-            let Some(ledger) = &mut self.ledger else { return };
-            let since = ledger.waits_since();
+            let Some(sender_blocks) = &mut self.coded_blocks else { return };
+            let since = sender_blocks.waits_since();
             let due = since != Time::NEVER && (paths != 0 || since.saturating_add(timeout) <= now);
-            let Some(block) = ledger.next_waiting(since).filter(|_| due) else { break };
-            ledger.on_asked(block);
+            let Some(block) = sender_blocks.next_waiting(since).filter(|_| due) else { break };
+            sender_blocks.on_nack(block);
             resent |= self.resend_block(block);
         }
         if paths | resent != 0 {

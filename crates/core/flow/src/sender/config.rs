@@ -30,7 +30,7 @@ pub struct FlowConfig {
     /// Start of a retransmission timeout. [`LossTimer::Packet`] only with [`Recovery::Selective`].
     pub loss_timer: LossTimer,
     /// The law receives the remaining size of the flow ([`laws::Ack::bytes_remaining`]).
-    pub tells_size: bool,
+    pub reports_size: bool,
     /// Loss recovery scheme. The receiver's interval is not used here.
     pub recovery: Recovery,
     /// A packet may be sent while the window is not full, even if it does not fit.
@@ -66,7 +66,7 @@ impl FlowConfig {
             rto_max: Span::from_s(4),
             timeouts_cut: true,
             loss_timer: LossTimer::Flow,
-            tells_size: false,
+            reports_size: false,
             recovery: Recovery::Selective,
             overshoots: false,
             pacing: Pacing::PLAIN,

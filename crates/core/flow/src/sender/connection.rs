@@ -45,16 +45,18 @@ impl<L: ControlLaw> IdleConnection<L> {
         let blocks = config.blocks();
         let short = blocks.map_or(total - 1..total, |blocks| blocks.short());
         let last_bytes = ((config.size.get() - 1) % u64::from(config.mss) + 1) as u32;
-        let ledger = blocks.zip(config.coding).map(|(blocks, coding)| Box::new(SenderBlocks::new(blocks, coding)));
-        let selects = ledger.is_some() || config.loss_timer == LossTimer::Packet || config.tcp != TcpConfig::default();
+        let sender_blocks =
+            blocks.zip(config.coding).map(|(blocks, coding)| Box::new(SenderBlocks::new(blocks, coding)));
+        let selects =
+            sender_blocks.is_some() || config.loss_timer == LossTimer::Packet || config.tcp != TcpConfig::default();
         debug_assert!(!selects || config.recovery == Recovery::Selective);
-        debug_assert!(config.loss_timer != LossTimer::Probe, "probes are a channel's");
+        debug_assert!(config.loss_timer != LossTimer::Probe, "only a channel sends probes");
         self.paths.begin(config.seed, config.number);
         let mut numbers = SendSequence::new(total, config.mss, short, last_bytes);
         if self.subflows.are_several() {
             numbers.spread();
         } else {
-            numbers.begin_at(self.subflows.get(0).out.records.end());
+            numbers.begin_at(self.subflows.get(0).out.sent_packets.end());
         }
         Sender {
             rate_change: RateChange::of(&self.subflows.get(0).law_state.law),
@@ -65,7 +67,7 @@ impl<L: ControlLaw> IdleConnection<L> {
             cumulative: 0,
             stats: FlowStats::default(),
             paths: self.paths,
-            ledger,
+            coded_blocks: sender_blocks,
             tcp: self.tcp,
             config,
         }
@@ -76,7 +78,7 @@ impl<L: ControlLaw> Sender<L> {
     /// Returns the connection once the flow is complete. Packets that may still be on their way, parity and those that
     /// were sent twice, no longer count as in flight.
     pub fn into_connection(mut self) -> IdleConnection<L> {
-        debug_assert!(self.is_complete(), "a message at a time");
+        debug_assert!(self.is_complete(), "the flow is incomplete");
         self.subflows.iter_mut().for_each(Subflow::abandon);
         if let Some(tcp) = &mut self.tcp {
             tcp.end_message();

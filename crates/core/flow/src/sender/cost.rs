@@ -17,8 +17,8 @@ const MSS: u32 = 1_000;
 
 impl<L: ControlLaw> Sender<L> {
     /// Returns the number of record accesses.
-    fn looks(&self) -> u64 {
-        self.subflows.iter().map(|subflow| subflow.out.records.looks()).sum()
+    fn record_accesses(&self) -> u64 {
+        self.subflows.iter().map(|subflow| subflow.out.sent_packets.record_accesses()).sum()
     }
 }
 
@@ -50,7 +50,7 @@ fn transfer(window: u32, loss: u64, late: u64) -> TransferCost {
     // (time, acknowledgement) in order of arrival at the sender; late ones in a separate list.
     let (mut acks, mut late_acks) = (VecDeque::new(), VecDeque::new());
     let (mut now, mut link_idle, mut count) = (Time::ZERO, Time::ZERO, 0u64);
-    let (mut costs, mut looks) = (std::vec::Vec::new(), 0);
+    let (mut costs, mut record_accesses) = (std::vec::Vec::new(), 0);
     while !sender.is_complete() {
         while sender.poll(now) == SendState::Now {
             let segment = sender.send(now);
@@ -65,8 +65,8 @@ fn transfer(window: u32, loss: u64, late: u64) -> TransferCost {
             let queue = if is_late { &mut late_acks } else { &mut acks };
             queue.push_back((at, segment));
         }
-        let take = |queue: &VecDeque<(Time, _)>| queue.front().map_or(Time::NEVER, |arrival| arrival.0);
-        let (soon, later) = (take(&acks), take(&late_acks));
+        let next_time = |queue: &VecDeque<(Time, _)>| queue.front().map_or(Time::NEVER, |arrival| arrival.0);
+        let (soon, later) = (next_time(&acks), next_time(&late_acks));
         let timer = sender.next_timer();
         now = soon.min(later).min(timer).max(now);
         if timer <= now && timer < soon.min(later) {
@@ -76,14 +76,14 @@ fn transfer(window: u32, loss: u64, late: u64) -> TransferCost {
         let queue = if soon <= later { &mut acks } else { &mut late_acks };
         let Some((_, segment)) = queue.pop_front() else { continue };
         for reply in receiver
-            .on_data(now, DataHeader { seq: segment.seq, marked: false, asks: segment.asks() })
+            .on_data(now, DataHeader { seq: segment.seq, marked: false, requests_ack: segment.requests_ack() })
             .into_iter()
             .flatten()
         {
             let (seq, covers, cumulative, marked) = (reply.seq, reply.covers, reply.cumulative, reply.marked);
             sender.on_ack(now, &AckHeader { seq, covers, cumulative, marked, attempt: segment.attempt }, &[]);
-            costs.push(sender.looks() - looks);
-            looks = sender.looks();
+            costs.push(sender.record_accesses() - record_accesses);
+            record_accesses = sender.record_accesses();
         }
     }
     let mean = costs.iter().sum::<u64>() as f64 / costs.len() as f64;
@@ -95,11 +95,11 @@ fn transfer(window: u32, loss: u64, late: u64) -> TransferCost {
 /// Checks that a hundred times as much in flight costs at most half a record access more per acknowledgement, with losses and
 /// with late packets. One acknowledgement may find many settled packets, but all together access each record a few times.
 #[test]
-fn an_acknowledgement_costs_the_same_however_much_is_in_flight() {
+fn ack_cost_is_independent_of_flight_size() {
     for (loss, late) in [(0, 0), (1_000, 0), (20_000, 5_000), (200_000, 20_000)] {
         let [few, many] = [500, 50_000].map(|window| transfer(window, loss, late));
         println!(
-            "{loss} and {late} ppm: {:.2} looks an acknowledgement with 500 in flight, {:.2} with 50,000 ({} sent again)",
+            "{loss} and {late} ppm: {:.2} record accesses per acknowledgement with 500 in flight, {:.2} with 50,000 ({} sent again)",
             few.mean, many.mean, many.retransmits
         );
         assert!(many.retransmits >= loss * 200_000 / 1_000_000, "{}", many.retransmits);

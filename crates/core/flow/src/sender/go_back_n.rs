@@ -35,18 +35,18 @@ impl<L: ControlLaw> Sender<L> {
         let (mut newest, mut later) = (None, None);
         // The acknowledgement's own packet is the most informative, otherwise the last packet before it that is settled only
         // now. It may not be the last of all.
-        let mut reached_own = false;
+        let mut is_past_own = false;
         for seq in settled {
-            let bytes = self.take(seq, if reached_own { &mut later } else { &mut newest }, BlockCount::Leave);
+            let bytes = self.take(seq, if is_past_own { &mut later } else { &mut newest }, BlockCount::Leave);
             acked += bytes;
             if ack.marked && covered.contains(&seq) {
                 marked += bytes;
             }
-            reached_own |= seq == ack.seq && newest.is_some();
+            is_past_own |= seq == ack.seq && newest.is_some();
         }
         if let Some(newest) = newest {
             self.stats.marked += marked;
-            self.tell_of_ack(now, ack, newest, acked, marked, hops);
+            self.report_ack(now, ack, newest, acked, marked, hops);
         }
     }
 
@@ -69,7 +69,7 @@ impl<L: ControlLaw> Sender<L> {
     /// Sends everything again from the first packet that is not acknowledged.
     #[inline(never)]
     fn go_back(&mut self, now: Time, cause: LossCause) {
-        self.numbers.wait_no_more();
+        self.numbers.clear_lost();
         for seq in self.numbers.first()..self.numbers.end() {
             let Some(last) = self.numbers.last_transmission(seq, &self.subflows) else { continue };
             let LastTransmission { subflow, number, record } = last;
@@ -83,11 +83,11 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Processes a probe's acknowledgement: the receiver has every packet below the cumulative number, and no other packet
     /// sent before the probe.
-    pub(super) fn on_probe_answer_in_order(&mut self, now: Time, sent_at: Time) {
+    pub(super) fn on_probe_reply_in_order(&mut self, now: Time, sent_at: Time) {
         // The acknowledgement names none of the packets that it settles, so it yields no RTT sample.
         let cumulative = self.cumulative;
-        let answer = AckHeader { seq: cumulative, covers: 1, cumulative, marked: false, attempt: 0 };
-        self.on_ack_in_order(now, &answer, &[]);
+        let ack = AckHeader { seq: cumulative, covers: 1, cumulative, marked: false, attempt: 0 };
+        self.on_ack_in_order(now, &ack, &[]);
         if self.departure(self.numbers.first()).is_some_and(|left| left <= sent_at) {
             self.go_back(now, LossCause::Reordered);
         }
@@ -95,7 +95,7 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Returns the send time of the packet that the timer counts from; none while no timer runs. Packets are resent in
     /// order, so the oldest outstanding packet is the first one, or there is none.
-    pub(super) fn timed_in_order(&self) -> Option<Time> {
+    pub(super) fn timer_start_in_order(&self) -> Option<Time> {
         self.departure(if self.is_silent() { self.numbers.total() - 1 } else { self.numbers.first() })
     }
 

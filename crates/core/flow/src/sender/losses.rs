@@ -14,8 +14,8 @@ impl<L: ControlLaw> Sender<L> {
         }
         let paths = self.lose_while(now, subflow, LossCause::Reordered, Outstanding::next_rack_loss);
         // A coded flow changes its path when it must send again.
-        if paths != 0 && self.ledger.is_none() {
-            self.paths.leave_bad(now, paths);
+        if paths != 0 && self.coded_blocks.is_none() {
+            self.paths.leave_lossy(now, paths);
         }
     }
 
@@ -28,11 +28,11 @@ impl<L: ControlLaw> Sender<L> {
         if let Some(LastTransmission { subflow, number, .. }) = cut {
             let paths = self.lose(now, subflow, number);
             self.report_losses(now, LossCause::Nack);
-            if self.ledger.is_none() {
-                self.paths.leave_bad(now, paths);
+            if self.coded_blocks.is_none() {
+                self.paths.leave_lossy(now, paths);
             }
         }
-        self.settle_if_all_came();
+        self.settle_if_complete();
     }
 
     /// Declares packets in flight on a subflow lost while `next` returns one. Returns the paths that lost them, one bit
@@ -47,8 +47,8 @@ impl<L: ControlLaw> Sender<L> {
     ) -> u64 {
         let mut paths = 0;
         while let Some(number) = next(&mut self.subflows.get_mut(subflow).out) {
-            let seq = self.subflows.get(subflow).out.records.get(number).content;
-            if seq < self.came_below() {
+            let seq = self.subflows.get(subflow).out.sent_packets.get(number).content;
+            if seq < self.received_below() {
                 self.settle(seq);
                 continue;
             }
@@ -66,7 +66,7 @@ impl<L: ControlLaw> Sender<L> {
     pub(super) fn lose(&mut self, now: Time, subflow: u8, number: u64) -> u64 {
         let record = self.subflows.get_mut(subflow).lose(number);
         let seq = record.content;
-        if self.ledger.as_ref().is_some_and(|ledger| ledger.blocks().block_of(seq).is_some()) {
+        if self.coded_blocks.as_ref().is_some_and(|sender_blocks| sender_blocks.blocks().block_of(seq).is_some()) {
             self.miss_in_block(now, seq);
         } else {
             self.numbers.wait(seq);
@@ -82,7 +82,7 @@ impl<L: ControlLaw> Sender<L> {
             if self.tcp.is_some() && notifies && cause != LossCause::Timeout {
                 let (lost, sent_at) = self.subflows.get(subflow).out.unreported_losses();
                 if !lost.is_zero() {
-                    self.before_cut(now, sent_at, lost);
+                    self.before_reduction(now, sent_at, lost);
                 }
             }
             let before = self.window_before();
@@ -90,7 +90,7 @@ impl<L: ControlLaw> Sender<L> {
             if lost.is_zero() {
                 continue;
             }
-            self.stats.heard += u32::from(notifies);
+            self.stats.loss_events += u32::from(notifies);
             self.read_permit(subflow);
             if self.tcp.is_some() {
                 self.spread_cut(before, lost, Some(cause));
@@ -99,12 +99,12 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// Returns the number below which every packet has arrived itself.
-    fn came_below(&self) -> u32 {
-        match &self.ledger {
+    fn received_below(&self) -> u32 {
+        match &self.coded_blocks {
             None => self.cumulative,
             // Below the receiver's cumulative number some packets may only have been recovered, and their loss must be
             // reported to the law.
-            Some(ledger) => self.cumulative.min(ledger.blocks().head()),
+            Some(sender_blocks) => self.cumulative.min(sender_blocks.blocks().head()),
         }
     }
 

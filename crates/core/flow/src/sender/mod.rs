@@ -65,7 +65,7 @@ pub struct Segment {
 impl Segment {
     /// Returns whether the receiver should acknowledge at once, because the sender can send no more until then.
     #[inline]
-    pub fn asks(&self) -> bool {
+    pub fn requests_ack(&self) -> bool {
         self.then == SendState::Blocked
     }
 }
@@ -95,7 +95,7 @@ pub struct FlowStats {
     /// Retransmission timeouts.
     pub timeouts: u32,
     /// Number of loss reports to a law.
-    pub heard: u32,
+    pub loss_events: u32,
     /// Packets declared lost that arrived after all.
     pub spurious: u64,
     /// Acknowledged payload that was marked; parity is no payload. At most the delivered payload.
@@ -150,7 +150,7 @@ pub struct Sender<L> {
     stats: FlowStats,
     paths: PathSelector,
     /// Block state of a coded flow.
-    ledger: Option<Box<SenderBlocks>>,
+    coded_blocks: Option<Box<SenderBlocks>>,
     /// State of Linux's TCP features, if any is enabled.
     tcp: Option<Box<Tcp>>,
 }
@@ -199,9 +199,9 @@ impl<L: ControlLaw> Sender<L> {
     /// Returns the payload acknowledged, or recovered by its block; parity does not count.
     #[inline]
     pub fn delivered(&self) -> Bytes {
-        match &self.ledger {
+        match &self.coded_blocks {
             None => self.subflows.sum(|subflow| subflow.law_state.delivered) - self.before.delivered,
-            Some(ledger) => ledger.delivered(),
+            Some(sender_blocks) => sender_blocks.delivered(),
         }
     }
 
@@ -209,10 +209,10 @@ impl<L: ControlLaw> Sender<L> {
     /// already: a block once it is complete.
     #[inline(always)]
     fn left_after(&self, acked: Bytes) -> Bytes {
-        if !self.config.tells_size {
+        if !self.config.reports_size {
             return Bytes::MAX;
         }
-        let more = if self.ledger.is_some() { Bytes::ZERO } else { acked };
+        let more = if self.coded_blocks.is_some() { Bytes::ZERO } else { acked };
         self.config.size.saturating_sub(self.delivered()).saturating_sub(more)
     }
 
@@ -224,7 +224,7 @@ impl<L: ControlLaw> Sender<L> {
     /// Returns whether an event can move an already scheduled packet to an earlier time: a new rate does, or another
     /// subflow may send sooner.
     #[inline]
-    pub fn retimes(&self) -> bool {
+    pub fn may_reschedule(&self) -> bool {
         self.rate_change == RateChange::Immediate || self.subflows.are_several()
     }
 
@@ -348,7 +348,7 @@ impl<L: ControlLaw> Sender<L> {
     /// Returns whether a packet of the flow is parity.
     #[inline(always)]
     fn is_parity(&self, seq: u32) -> bool {
-        self.ledger.as_ref().is_some_and(|ledger| ledger.blocks().is_parity(seq))
+        self.coded_blocks.as_ref().is_some_and(|sender_blocks| sender_blocks.blocks().is_parity(seq))
     }
 
     /// Releases the packet that [`Sender::poll`] allowed into a queue below the law. It is in flight for the law from now on,
@@ -404,9 +404,9 @@ impl<L: ControlLaw> Sender<L> {
     /// Prepares the retransmission of a lost packet: the record of its last transmission is done. Returns the number of
     /// the next transmission.
     fn supersede(&mut self, seq: u32) -> u8 {
-        self.numbers.keep_places(&self.subflows);
+        self.numbers.keep_transmissions(&self.subflows);
         let Some((subflow, number)) = self.numbers.last(seq, &self.subflows) else { return 1 };
-        let record = self.subflows.get_mut(subflow).out.records.get_mut(number);
+        let record = self.subflows.get_mut(subflow).out.sent_packets.get_mut(number);
         record.become_state(State::Done);
         record.attempt().checked_add(1).unwrap_or(2)
     }
@@ -443,19 +443,19 @@ impl<L: ControlLaw> Sender<L> {
         if with_history {
             acked += self.take_history(ack, &mut newest);
         }
-        if self.ledger.is_some() {
-            self.settle_whole_blocks();
+        if self.coded_blocks.is_some() {
+            self.settle_complete_blocks();
         }
         let Some(newest) = newest else {
-            self.settle_if_all_came();
+            self.settle_if_complete();
             return;
         };
         if self.tcp.is_some() {
             self.note_acked(acked);
         }
-        self.tell_of_ack(now, ack, newest, acked, marked, hops);
+        self.report_ack(now, ack, newest, acked, marked, hops);
         self.find_reordered_losses(now, newest.subflow);
-        self.settle_if_all_came();
+        self.settle_if_complete();
         if self.tcp.is_some() {
             self.reduce(cumulative);
         }
@@ -475,7 +475,7 @@ impl<L: ControlLaw> Sender<L> {
         self.numbers.settle(seq);
         self.stats.spurious += u64::from(!was.is_in_flight());
         *newest = Some(Newest { seq, subflow, number, was });
-        if count == BlockCount::Update && self.ledger.is_some() {
+        if count == BlockCount::Update && self.coded_blocks.is_some() {
             self.count_in_block(seq, subflow, was.state());
         }
         Some((was.bytes(), was.state()))
@@ -484,24 +484,24 @@ impl<L: ControlLaw> Sender<L> {
     /// Forgets settled packets.
     #[inline(always)]
     fn trim(&mut self, subflow: u8) {
-        self.subflows.get_mut(subflow).out.records.trim();
+        self.subflows.get_mut(subflow).out.sent_packets.trim();
         self.numbers.trim(&self.subflows);
     }
 
     /// Counts newly acknowledged packets, notifies the law, and forgets settled packets.
     #[inline(always)]
-    fn tell_of_ack(&mut self, now: Time, ack: &AckHeader, newest: Newest, acked: Bytes, marked: Bytes, hops: &[Hop]) {
+    fn report_ack(&mut self, now: Time, ack: &AckHeader, newest: Newest, acked: Bytes, marked: Bytes, hops: &[Hop]) {
         let Newest { seq, subflow, number, was: record } = newest;
         // The acknowledgement states which transmission of its own packet arrived.
-        let answers = match (seq == ack.seq, record.attempt() == ack.attempt) {
+        let acked_transmission = match (seq == ack.seq, record.attempt() == ack.attempt) {
             (true, true) => AckedTransmission::Latest,
             (true, false) => AckedTransmission::Earlier,
             (false, _) => AckedTransmission::OtherPacket,
         };
-        let noisy = answers == AckedTransmission::Latest && self.config.noise.most > Span::ZERO;
+        let noisy = acked_transmission == AckedTransmission::Latest && self.config.noise.max > Span::ZERO;
         let noise = if noisy { self.config.noise.of(seq, record.attempt()) } else { Span::ZERO };
         // With several subflows, a mark on another transmission belongs to another subflow.
-        let unmarked = answers == AckedTransmission::Earlier && self.subflows.are_several();
+        let unmarked = acked_transmission == AckedTransmission::Earlier && self.subflows.are_several();
         let marked = if unmarked { Bytes::ZERO } else { marked };
         let (limited, before) =
             if self.tcp.is_some() { self.before_ack(now, record.sent_at, acked, marked) } else { (false, None) };
@@ -510,7 +510,7 @@ impl<L: ControlLaw> Sender<L> {
         let batch = Batch {
             number,
             record,
-            answers,
+            acked_transmission,
             acked,
             marked,
             bytes_remaining: left,
@@ -519,19 +519,19 @@ impl<L: ControlLaw> Sender<L> {
             unfilled: false,
             hops,
         };
-        let told = it.acked(now, &batch);
-        it.out.records.trim();
+        let law_ack = it.acked(now, &batch);
+        it.out.sent_packets.trim();
         it.law_state.read_permit(self.rate_change, &self.config.pacing);
-        if answers == AckedTransmission::Earlier {
+        if acked_transmission == AckedTransmission::Earlier {
             self.stats.spurious += 1;
             it.out.widen_reordering_window(&self.config.timing());
         }
-        if answers == AckedTransmission::Latest && self.paths.listens() {
-            self.paths.on_ack(&told, record.path());
+        if acked_transmission == AckedTransmission::Latest && self.paths.uses_acks() {
+            self.paths.on_ack(&law_ack, record.path());
         }
         if self.tcp.is_some() {
-            self.spread_cut_of_ack(before, told.marked);
-            self.after_ack(&told);
+            self.spread_cut_of_ack(before, law_ack.marked);
+            self.after_ack(&law_ack);
         }
         self.numbers.trim(&self.subflows);
     }
@@ -582,17 +582,17 @@ impl<L: ControlLaw> Sender<L> {
     /// Processes the receiver's acknowledgement of a probe sent at `sent_at`, on the path of the data and behind it;
     /// the receiver has every packet below `cumulative`. All packets sent before the probe that are not acknowledged
     /// are lost.
-    pub fn on_probe_answer(&mut self, now: Time, sent_at: Time, cumulative: u32) {
+    pub fn on_probe_reply(&mut self, now: Time, sent_at: Time, cumulative: u32) {
         self.cumulative = self.cumulative.max(cumulative);
         if self.in_order {
-            self.on_probe_answer_in_order(now, sent_at);
+            self.on_probe_reply_in_order(now, sent_at);
         } else {
             for subflow in self.subflows.all() {
                 self.subflows.get_mut(subflow).out.arrived(sent_at);
                 self.lose_while(now, subflow, LossCause::Reordered, |out| out.oldest_if(|left| left <= sent_at));
             }
         }
-        self.settle_if_all_came();
+        self.settle_if_complete();
     }
 
     /// Updates the permit of a subflow's law.
@@ -609,7 +609,7 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Completes the flow once every byte has arrived, even if some acknowledgements are outstanding or lost.
     #[inline(always)]
-    fn settle_if_all_came(&mut self) {
+    fn settle_if_complete(&mut self) {
         if self.cumulative >= self.numbers.total() && !self.is_complete() {
             self.settle_all();
         }
@@ -636,15 +636,15 @@ impl<L: ControlLaw> Sender<L> {
         let Some(record) = it.take(number) else { return };
         it.law_state.deliver(record.bytes());
         self.numbers.settle(seq);
-        if self.ledger.is_some() {
+        if self.coded_blocks.is_some() {
             self.count_in_block(seq, subflow, record.state());
         }
     }
 
     /// Returns the minimum time between sending a packet and its retransmission timeout.
-    pub fn least_wait(&self) -> Span {
+    pub fn min_rto_wait(&self) -> Span {
         let timing = self.timing();
-        self.subflows.iter().map(|subflow| subflow.out.least_wait(&timing)).min().unwrap_or(Span::ZERO)
+        self.subflows.iter().map(|subflow| subflow.out.min_rto_wait(&timing)).min().unwrap_or(Span::ZERO)
     }
 
     /// Returns the next time at which [`Sender::on_timer`] must be called. It moves with every acknowledgement (RFC 6298
@@ -653,7 +653,10 @@ impl<L: ControlLaw> Sender<L> {
     #[inline]
     pub fn next_timer(&mut self) -> Time {
         let timeout = self.timeout();
-        let block = self.ledger.as_mut().map_or(Time::NEVER, |ledger| ledger.waits_since().saturating_add(timeout));
+        let block = self
+            .coded_blocks
+            .as_mut()
+            .map_or(Time::NEVER, |sender_blocks| sender_blocks.waits_since().saturating_add(timeout));
         self.retransmission_at().min(block).min(self.law_timer())
     }
 
@@ -663,10 +666,10 @@ impl<L: ControlLaw> Sender<L> {
         let timing = self.timing();
         if self.in_order {
             let out = &self.subflows.get(0).out;
-            return self.timed_in_order().map_or(Time::NEVER, |sent_at| out.times_out(sent_at, &timing));
+            return self.timer_start_in_order().map_or(Time::NEVER, |sent_at| out.times_out(sent_at, &timing));
         }
-        let strikes = self.subflows.iter_mut().map(|subflow| subflow.out.deadline(&timing));
-        strikes.min().unwrap_or(Time::NEVER)
+        let deadlines = self.subflows.iter_mut().map(|subflow| subflow.out.deadline(&timing));
+        deadlines.min().unwrap_or(Time::NEVER)
     }
 
     /// The longest retransmission timeout of all subflows.
@@ -688,18 +691,18 @@ impl<L: ControlLaw> Sender<L> {
             self.on_timeout_in_order(now);
             return;
         }
-        let mut struck = 0;
+        let mut timed_out_paths = 0;
         for subflow in self.subflows.all() {
             let paths = self.lose_overdue(now, subflow);
-            if self.ledger.is_none() && paths != 0 {
+            if self.coded_blocks.is_none() && paths != 0 {
                 self.count_timeout(now, subflow, paths);
             } else if paths != 0 {
                 self.subflows.get_mut(subflow).out.back_off();
             }
-            struck |= paths;
+            timed_out_paths |= paths;
         }
-        if self.ledger.is_some() {
-            self.resend_overdue(now, struck);
+        if self.coded_blocks.is_some() {
+            self.resend_overdue(now, timed_out_paths);
         }
     }
 

@@ -51,13 +51,13 @@ pub(super) struct SendSequence {
     short: u32,
     short_count: u32,
     last_bytes: u32,
-    /// Bits of a place for the subflow.
+    /// Bits of a packed index for the subflow.
     subflow_bits: u32,
     /// The first packet that is not settled, or has not been sent.
     first: u32,
     /// The first packet that has not been sent.
     end: u32,
-    places: LastTransmissions,
+    transmissions: LastTransmissions,
     /// First packet from which on all were sent in order; none with several subflows, where they never are.
     ordered_from: Option<u32>,
     /// Lost packets that wait to be sent again; some are settled by now.
@@ -76,7 +76,7 @@ impl SendSequence {
             subflow_bits: 0,
             first: 0,
             end: 0,
-            places: LastTransmissions::InOrder(0),
+            transmissions: LastTransmissions::InOrder(0),
             ordered_from: Some(0),
             lost: VecDeque::new(),
         }
@@ -85,13 +85,13 @@ impl SendSequence {
     /// Prepares for packets on several subflows.
     pub(super) fn spread(&mut self) {
         self.subflow_bits = SUBFLOW_BITS;
-        self.places = LastTransmissions::Kept(SeqRing::starting_at(0));
+        self.transmissions = LastTransmissions::Kept(SeqRing::starting_at(0));
         self.ordered_from = None;
     }
 
     /// Sets the number of the first transmission.
     pub(super) fn begin_at(&mut self, number: u64) {
-        self.places = LastTransmissions::InOrder(number);
+        self.transmissions = LastTransmissions::InOrder(number);
     }
 
     /// Returns the number of packets of the flow.
@@ -124,22 +124,22 @@ impl SendSequence {
         if seq.wrapping_sub(self.first) >= self.end - self.first {
             return None;
         }
-        match &self.places {
+        match &self.transmissions {
             LastTransmissions::InOrder(offset) => Some((0, u64::from(seq) + offset)),
-            LastTransmissions::Kept(places) => self.kept(*places.get(seq.into()), subflows),
+            LastTransmissions::Kept(transmissions) => self.unpack(*transmissions.get(seq.into()), subflows),
         }
     }
 
     #[inline(never)]
-    fn kept<L: ControlLaw>(&self, place: PackedIndex, subflows: &Subflows<L>) -> Option<(u8, u64)> {
-        if place & SETTLED != 0 {
+    fn unpack<L: ControlLaw>(&self, packed: PackedIndex, subflows: &Subflows<L>) -> Option<(u8, u64)> {
+        if packed & SETTLED != 0 {
             return None;
         }
-        let subflow = (place >> 1 & ((1 << self.subflow_bits) - 1)) as u8;
+        let subflow = (packed >> 1 & ((1 << self.subflow_bits) - 1)) as u8;
         // The last number that has these lowest bits.
-        let last = subflows.get(subflow).out.records.end() - 1;
+        let last = subflows.get(subflow).out.sent_packets.end() - 1;
         let shift = 1 + self.subflow_bits;
-        let back = (last as u32).wrapping_sub(place >> shift) & (u32::MAX >> shift);
+        let back = (last as u32).wrapping_sub(packed >> shift) & (u32::MAX >> shift);
         Some((subflow, last - u64::from(back)))
     }
 
@@ -151,7 +151,7 @@ impl SendSequence {
         subflows: &'a Subflows<L>,
     ) -> Option<LastTransmission<'a>> {
         let (subflow, number) = self.last(seq, subflows)?;
-        let record = subflows.get(subflow).out.records.get(number);
+        let record = subflows.get(subflow).out.sent_packets.get(number);
         (record.state() != State::Done).then_some(LastTransmission { subflow, number, record })
     }
 
@@ -162,15 +162,15 @@ impl SendSequence {
     }
 
     /// Prepares to resend a lost packet: from now on the last transmission of each packet is kept.
-    pub(super) fn keep_places<L: ControlLaw>(&mut self, subflows: &Subflows<L>) {
-        if let LastTransmissions::InOrder(offset) = self.places {
-            let mut places = SeqRing::starting_at(self.first.into());
+    pub(super) fn keep_transmissions<L: ControlLaw>(&mut self, subflows: &Subflows<L>) {
+        if let LastTransmissions::InOrder(offset) = self.transmissions {
+            let mut transmissions = SeqRing::starting_at(self.first.into());
             for seq in self.first..self.end {
                 let number = u64::from(seq) + offset;
-                let is_over = subflows.get(0).out.records.get(number).state() == State::Done;
-                places.push(if is_over { SETTLED } else { (number as u32) << 1 });
+                let is_over = subflows.get(0).out.sent_packets.get(number).state() == State::Done;
+                transmissions.push(if is_over { SETTLED } else { (number as u32) << 1 });
             }
-            self.places = LastTransmissions::Kept(places);
+            self.transmissions = LastTransmissions::Kept(transmissions);
         }
         self.ordered_from = self.ordered_from.map(|from| from.max(self.end));
     }
@@ -179,12 +179,12 @@ impl SendSequence {
     #[inline(always)]
     pub(super) fn sent(&mut self, seq: u32, subflow: u8, number: u64) {
         debug_assert!(self.first <= seq && seq <= self.end && seq < self.total, "packet {seq} of {}", self.total);
-        if let LastTransmissions::Kept(places) = &mut self.places {
-            let place = ((number as u32) << self.subflow_bits | u32::from(subflow)) << 1;
+        if let LastTransmissions::Kept(transmissions) = &mut self.transmissions {
+            let packed = ((number as u32) << self.subflow_bits | u32::from(subflow)) << 1;
             if seq == self.end {
-                places.push(place);
+                transmissions.push(packed);
             } else {
-                *places.get_mut(seq.into()) = place;
+                *transmissions.get_mut(seq.into()) = packed;
             }
         }
         self.end = self.end.max(seq + 1);
@@ -194,41 +194,43 @@ impl SendSequence {
     #[inline(always)]
     pub(super) fn settle(&mut self, seq: u32) {
         debug_assert!((self.first..self.end).contains(&seq), "{seq} is not in {}..{}", self.first, self.end);
-        if let LastTransmissions::Kept(places) = &mut self.places {
-            *places.get_mut(seq.into()) = SETTLED;
+        if let LastTransmissions::Kept(transmissions) = &mut self.transmissions {
+            *transmissions.get_mut(seq.into()) = SETTLED;
         }
     }
 
     /// Forgets settled packets at the front, like the records of the subflow where there is one.
     #[inline(always)]
     pub(super) fn trim<L: ControlLaw>(&mut self, subflows: &Subflows<L>) {
-        match &self.places {
-            LastTransmissions::InOrder(offset) => self.first = (subflows.get(0).out.records.first() - offset) as u32,
+        match &self.transmissions {
+            LastTransmissions::InOrder(offset) => {
+                self.first = (subflows.get(0).out.sent_packets.first() - offset) as u32;
+            }
             LastTransmissions::Kept(_) => self.trim_kept(subflows),
         }
     }
 
     #[inline(never)]
     fn trim_kept<L: ControlLaw>(&mut self, subflows: &Subflows<L>) {
-        if let LastTransmissions::Kept(places) = &mut self.places {
-            places.forget_while(|&place| place == SETTLED);
-            self.first = places.first() as u32;
+        if let LastTransmissions::Kept(transmissions) = &mut self.transmissions {
+            transmissions.forget_while(|&packed| packed == SETTLED);
+            self.first = transmissions.first() as u32;
         }
         if self.ordered_from.is_some_and(|from| self.first >= from) {
-            let records = &subflows.get(0).out.records;
+            let records = &subflows.get(0).out.sent_packets;
             debug_assert_eq!(records.end() - records.first(), u64::from(self.end - self.first));
-            self.places = LastTransmissions::InOrder(records.end() - u64::from(self.end));
+            self.transmissions = LastTransmissions::InOrder(records.end() - u64::from(self.end));
         }
     }
 
     /// Queues a lost packet to be sent again.
     pub(super) fn wait(&mut self, seq: u32) {
-        debug_assert!(seq < self.end, "packet {seq} waits to be sent again, and was never sent");
+        debug_assert!(seq < self.end, "packet {seq} waits for retransmission, but was never sent");
         self.lost.push_back(seq);
     }
 
     /// Discards the queue of lost packets.
-    pub(super) fn wait_no_more(&mut self) {
+    pub(super) fn clear_lost(&mut self) {
         self.lost.clear();
     }
 

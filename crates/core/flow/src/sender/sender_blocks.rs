@@ -22,9 +22,9 @@ struct Count {
     /// The block is among those that wait.
     waits: bool,
     /// The receiver has requested the block: it no longer waits, regardless of further losses.
-    asked: bool,
+    requested: bool,
     /// Its data that is not delivered; at most 48 packets of 64 KiB.
-    owed: u32,
+    undelivered_bytes: u32,
 }
 
 /// The blocks of one flow as its sender knows them.
@@ -36,7 +36,7 @@ pub(super) struct SenderBlocks {
     first: u32,
     counts: VecDeque<Count>,
     /// First block that the receiver has not reported as complete.
-    told: u32,
+    first_unreported: u32,
     delivered: Bytes,
     /// Blocks that miss too many packets, with the time since when, in order of time; some entries are outdated.
     waiting: VecDeque<(u32, Time)>,
@@ -45,7 +45,7 @@ pub(super) struct SenderBlocks {
 impl SenderBlocks {
     pub(super) fn new(blocks: Blocks, coding: SenderCoding) -> Self {
         let (counts, waiting) = (VecDeque::new(), VecDeque::new());
-        Self { blocks, eager: coding.eager, first: 0, counts, told: 0, delivered: Bytes::ZERO, waiting }
+        Self { blocks, eager: coding.eager, first: 0, counts, first_unreported: 0, delivered: Bytes::ZERO, waiting }
     }
 
     pub(super) fn blocks(&self) -> &Blocks {
@@ -70,21 +70,30 @@ impl SenderBlocks {
     }
 
     /// Returns the next block that ends at `seq` or below and was not returned before.
-    pub(super) fn next_whole(&mut self, seq: u32) -> Option<u32> {
-        self.told = self.told.max(self.first);
-        (self.told < self.blocks.count() && self.blocks.packets(self.told).end <= seq).then(|| {
-            self.told += 1;
-            self.told - 1
-        })
+    pub(super) fn next_complete(&mut self, seq: u32) -> Option<u32> {
+        self.first_unreported = self.first_unreported.max(self.first);
+        (self.first_unreported < self.blocks.count() && self.blocks.packets(self.first_unreported).end <= seq).then(
+            || {
+                self.first_unreported += 1;
+                self.first_unreported - 1
+            },
+        )
     }
 
     fn count(&mut self, block: u32) -> Option<&mut Count> {
-        let place = block.checked_sub(self.first)? as usize;
-        while self.counts.len() <= place {
-            let owed = self.blocks.payload(self.first + self.counts.len() as u32);
-            self.counts.push_back(Count { acked: 0, missing: 0, settled: false, waits: false, asked: false, owed });
+        let index = block.checked_sub(self.first)? as usize;
+        while self.counts.len() <= index {
+            let undelivered_bytes = self.blocks.payload(self.first + self.counts.len() as u32);
+            self.counts.push_back(Count {
+                acked: 0,
+                missing: 0,
+                settled: false,
+                waits: false,
+                requested: false,
+                undelivered_bytes,
+            });
         }
-        self.counts.get_mut(place)
+        self.counts.get_mut(index)
     }
 
     /// Records the acknowledgement of a packet of `bytes` that was in state `was`. Returns its block if that completes
@@ -102,21 +111,21 @@ impl SenderBlocks {
         if count.settled {
             return None;
         }
-        let whole = count.acked == needed;
+        let is_complete = count.acked == needed;
         if !is_parity {
-            count.owed -= bytes;
+            count.undelivered_bytes -= bytes;
             self.delivered += Bytes::new(bytes.into());
         }
-        whole.then_some(block)
+        is_complete.then_some(block)
     }
 
     /// Settles a block. Returns whether some of its data was missing; none if it was settled before.
     pub(super) fn settle(&mut self, block: u32) -> Option<bool> {
         let count = self.count(block).filter(|it| !it.settled)?;
-        let owed = core::mem::take(&mut count.owed);
+        let undelivered_bytes = core::mem::take(&mut count.undelivered_bytes);
         (count.settled, count.missing, count.waits) = (true, 0, false);
-        self.delivered += Bytes::new(owed.into());
-        Some(owed > 0)
+        self.delivered += Bytes::new(undelivered_bytes.into());
+        Some(undelivered_bytes > 0)
     }
 
     /// Records that a packet in flight is declared lost. Returns whether its block may need it.
@@ -125,7 +134,7 @@ impl SenderBlocks {
         let Some(count) = self.count(block).filter(|it| !it.settled) else { return false };
         count.missing += 1;
         debug_assert!(count.acked < u8::MAX - count.missing, "block {block} has more packets than any block");
-        if count.missing > parity && !eager && !count.asked && !count.waits {
+        if count.missing > parity && !eager && !count.requested && !count.waits {
             count.waits = true;
             self.waiting.push_back((block, now));
         }
@@ -133,15 +142,15 @@ impl SenderBlocks {
     }
 
     /// Records the receiver's request for a block.
-    pub(super) fn on_asked(&mut self, block: u32) {
+    pub(super) fn on_nack(&mut self, block: u32) {
         if let Some(count) = self.count(block) {
-            count.asked = true;
+            count.requested = true;
         }
     }
 
     /// Returns whether packets of a block are sent again as soon as it needs them.
     pub(super) fn is_eager(&mut self, block: u32) -> bool {
-        self.eager || self.count(block).is_some_and(|it| it.asked)
+        self.eager || self.count(block).is_some_and(|it| it.requested)
     }
 
     /// Returns the number of packets of a block that must be sent again. They no longer count as missing, and the block

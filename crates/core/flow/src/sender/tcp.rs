@@ -147,7 +147,7 @@ impl<L: ControlLaw> Sender<L> {
         marked: Bytes,
     ) -> (bool, Option<Bytes>) {
         if !marked.is_zero() {
-            self.before_cut(now, sent_at, acked);
+            self.before_reduction(now, sent_at, acked);
         }
         let window = self.law().send_limits().window;
         let unused = self.tcp.as_ref().is_some_and(|tcp| !tcp.usage.is_valid(window));
@@ -155,21 +155,23 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// Prepares the law for losses or marks of packets sent at `sent_at` and later that are no longer in flight.
-    pub(super) fn before_cut(&mut self, now: Time, sent_at: Time, gone: Bytes) {
-        let (window, flight) = (self.law().send_limits().window, self.in_flight() + gone);
-        if let Some(told) = self.tcp.as_mut().and_then(|tcp| tcp.usage.before_cut(now, sent_at, flight, window)) {
-            self.notify(0, &told);
+    pub(super) fn before_reduction(&mut self, now: Time, sent_at: Time, removed: Bytes) {
+        let (window, flight) = (self.law().send_limits().window, self.in_flight() + removed);
+        if let Some(notification) =
+            self.tcp.as_mut().and_then(|tcp| tcp.usage.before_reduction(now, sent_at, flight, window))
+        {
+            self.notify(0, &notification);
         }
     }
 
     /// Updates the window use after an acknowledgement was passed to the law: the window may not have been used for
     /// long.
-    pub(super) fn after_ack(&mut self, told: &Ack) {
+    pub(super) fn after_ack(&mut self, ack: &Ack) {
         let (window, rtt) = (self.law().send_limits().window, self.smoothed_rtt());
-        let delivered = told.delivered - told.delivered_at_send;
+        let delivered = ack.delivered - ack.delivered_at_send;
         let Some(tcp) = &mut self.tcp else { return };
-        if let Some(told) = tcp.usage.acked(told.now, told.sent_at, delivered, rtt, window) {
-            self.notify(0, &told);
+        if let Some(notification) = tcp.usage.acked(ack.now, ack.sent_at, delivered, rtt, window) {
+            self.notify(0, &notification);
         }
     }
 
@@ -257,9 +259,10 @@ impl<L: ControlLaw> Sender<L> {
         }
         tcp.usage.sent(now, if segment.attempt == 1 { Bytes::ZERO } else { bytes });
         if segment.then != SendState::Now
-            && let Some(told) = tcp.usage.after_burst(now, &subflow.law_state, mss, subflow.out.timeout(&timing))
+            && let Some(notification) =
+                tcp.usage.after_burst(now, &subflow.law_state, mss, subflow.out.timeout(&timing))
         {
-            self.notify(0, &told);
+            self.notify(0, &notification);
         }
     }
 }
@@ -274,7 +277,7 @@ mod tests {
     /// all packets that the reduction permits are sent at once. Each delivery permits half a packet (10 / 20): the lost
     /// packet is resent with the first one, then one is sent with every second.
     #[test]
-    fn half_the_deliveries_let_a_packet_go_and_the_flight_ends_at_the_target() {
+    fn prr_sends_every_second_delivery_down_to_the_target() {
         let mut reduction = Reduction::new(MSS.times(10), MSS.times(20), 20);
         let mut in_flight = MSS.times(19);
         let mut sent = [0; 19];
@@ -296,7 +299,7 @@ mod tests {
 
     /// 20 packets were out, 15 are lost: 4 are in flight after an acknowledgement of one, the target is 10.
     #[test]
-    fn a_flight_under_the_target_catches_up_by_what_is_delivered() {
+    fn prr_below_the_target_grows_by_delivered_bytes() {
         let begin = || Reduction { out: MSS, ..Reduction::new(MSS.times(10), MSS.times(20), 20) };
         // Conservative: as much as was delivered. In slow start's bound: a packet more.
         let mut conservative = begin();
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_packet_goes_again_whatever_the_share() {
+    fn prr_retransmits_the_first_packet_at_once() {
         let mut reduction = Reduction::new(MSS, MSS.times(100), 100);
         reduction.on_delivered(MSS, MSS.times(98), SafeAck::No, MSS);
         assert_eq!(reduction.window, MSS.times(99));
@@ -324,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_where_all_is_off() {
+    fn disabled_features_have_no_state() {
         let new = |config| Tcp::new(config, MSS, Time::ZERO);
         assert!(new(TcpConfig::default()).is_none() && new(TcpConfig { remembers: true, ..TcpConfig::NONE }).is_none());
         assert!(new(TcpConfig { prr: true, ..TcpConfig::NONE }).is_some());

@@ -122,7 +122,7 @@ const fn free(count: usize) -> AckRun {
 }
 
 #[test]
-fn what_leaves_before_an_answer_to_new_data_is_limited() {
+fn samples_are_limited_until_new_data_is_acked() {
     let cases: [(&[u64], &[AckRun]); 3] = [
         // A message of 25 packets fills the window twice. Its first window is sent before any acknowledgement of it, and after
         // its last packet no data is left.

@@ -11,13 +11,13 @@ const RTT: Span = Span::from_us(100);
 
 /// A window in packets that only a test changes, with a threshold.
 #[derive(Clone, Copy)]
-struct Still {
+struct FixedWindow {
     window: u64,
     ssthresh: Option<u64>,
     acked: u64,
 }
 
-impl ControlLaw for Still {
+impl ControlLaw for FixedWindow {
     fn on_ack(&mut self, ack: &Ack) {
         self.acked += 1;
         assert!(ack.delivered_at_send < Bytes::new(1_000 * self.acked), "what was delivered counts for the connection");
@@ -53,22 +53,22 @@ fn config(packets: u64, number: u32, subflows: u8) -> FlowConfig {
 }
 
 /// Sends a whole message. Each packet is acknowledged a round trip after it was sent, and every seventh is lost at first.
-fn transfer(sender: &mut Sender<Still>, now: &mut Time, losing: bool) {
-    let mut away = std::collections::VecDeque::new();
-    let (mut came, mut cumulative) = (std::collections::BTreeSet::new(), 0);
+fn transfer(sender: &mut Sender<FixedWindow>, now: &mut Time, loses: bool) {
+    let mut in_flight = std::collections::VecDeque::new();
+    let (mut received, mut cumulative) = (std::collections::BTreeSet::new(), 0);
     while !sender.is_complete() {
         while sender.poll(*now) == SendState::Now {
             let segment = sender.send(*now);
-            if !(losing && segment.attempt == 1 && segment.seq % 7 == 3) {
-                away.push_back((*now + RTT, segment));
+            if !(loses && segment.attempt == 1 && segment.seq % 7 == 3) {
+                in_flight.push_back((*now + RTT, segment));
             }
             *now += Span::from_us(1);
         }
         let timer = sender.next_timer();
-        if let Some((at, segment)) = away.pop_front() {
+        if let Some((at, segment)) = in_flight.pop_front() {
             *now = at.max(*now);
-            came.insert(segment.seq);
-            while came.contains(&cumulative) {
+            received.insert(segment.seq);
+            while received.contains(&cumulative) {
                 cumulative += 1;
             }
             let (seq, attempt) = (segment.seq, segment.attempt);
@@ -84,8 +84,8 @@ fn transfer(sender: &mut Sender<Still>, now: &mut Time, losing: bool) {
 /// state continues.
 #[test]
 fn messages_follow_each_other() {
-    for (subflows, losing) in [(1, false), (1, true), (4, false), (4, true)] {
-        let law = Still { window: 1 << 20, ssthresh: None, acked: 0 };
+    for (subflows, loses) in [(1, false), (1, true), (4, false), (4, true)] {
+        let law = FixedWindow { window: 1 << 20, ssthresh: None, acked: 0 };
         let mut now = Time::from_us(5);
         let first = config(40, 0, subflows);
         let mut connection = IdleConnection::new(&first, law, now);
@@ -96,10 +96,10 @@ fn messages_follow_each_other() {
                 sender = sender.with_laws((1..subflows).map(|_| law), now);
             }
             assert_eq!((sender.delivered(), sender.actions(), sender.in_flight()), Default::default());
-            transfer(&mut sender, &mut now, losing);
+            transfer(&mut sender, &mut now, loses);
             assert_eq!(sender.delivered(), Bytes::new(packets * 1_000 - 1));
             let stats = *sender.stats();
-            let lost = if losing { (0..packets).filter(|seq| seq % 7 == 3).count() as u64 } else { 0 };
+            let lost = if loses { (0..packets).filter(|seq| seq % 7 == 3).count() as u64 } else { 0 };
             assert_eq!((stats.packets_sent, stats.retransmits), (packets + lost, lost), "message {number}");
             assert!((packets / 2..=packets).contains(&sender.actions().increases));
             connection = sender.into_connection();
@@ -110,8 +110,8 @@ fn messages_follow_each_other() {
 
 /// The law of a message that ends without losses is used for the next one, with all of its state.
 #[test]
-fn the_law_goes_on() {
-    let law = Still { window: 8, ssthresh: None, acked: 0 };
+fn the_law_state_survives_a_message() {
+    let law = FixedWindow { window: 8, ssthresh: None, acked: 0 };
     let mut now = Time::ZERO;
     let mut sender = Sender::new(config(20, 0, 1), law, now);
     transfer(&mut sender, &mut now, false);
@@ -142,7 +142,7 @@ fn thresholds_are_remembered_as_linux_does() {
     for (window, ssthresh, before, after) in cases {
         let ended = |window, ssthresh| {
             let mut now = Time::ZERO;
-            let law = Still { window, ssthresh, acked: 0 };
+            let law = FixedWindow { window, ssthresh, acked: 0 };
             let mut sender = Sender::new(FlowConfig { tcp: TcpConfig::NONE, ..config(9, 0, 1) }, law, now);
             transfer(&mut sender, &mut now, false);
             sender
@@ -152,7 +152,7 @@ fn thresholds_are_remembered_as_linux_does() {
             remembered.learn(&ended(before.unwrap_or(0), before));
         }
         remembered.learn(&ended(window, ssthresh));
-        let mut next = Sender::new(config(9, 1, 1), Still { window: 10, ssthresh: None, acked: 0 }, Time::ZERO);
+        let mut next = Sender::new(config(9, 1, 1), FixedWindow { window: 10, ssthresh: None, acked: 0 }, Time::ZERO);
         next.remember(remembered);
         assert_eq!(next.law().ssthresh, after, "{window} {ssthresh:?} {before:?}");
     }

@@ -20,7 +20,7 @@ const RTT: Span = Span::from_us(100);
 struct RemainingRecorder(Rc<RefCell<Vec<Bytes>>>);
 
 impl RemainingRecorder {
-    fn heard(&self) -> Vec<u64> {
+    fn reports(&self) -> Vec<u64> {
         self.0.borrow().iter().map(|left| left.get()).collect()
     }
 }
@@ -51,34 +51,35 @@ fn acknowledge(sender: &mut Sender<RemainingRecorder>, now: Time, seq: u32, cove
     sender.on_ack(now, &AckHeader { seq, covers, cumulative: 0, marked: false, attempt: 1 }, &[]);
 }
 
-fn heard(sender: &Sender<RemainingRecorder>) -> Vec<u64> {
-    sender.law().heard()
+fn reports(sender: &Sender<RemainingRecorder>) -> Vec<u64> {
+    sender.law().reports()
 }
 
 /// 3,500 bytes: packet 3 has 500. Packets 0 and 1 are acknowledged last, together.
 #[test]
-fn a_law_hears_what_is_left_after_each_acknowledgement() {
-    let config = |tells_size| FlowConfig { tells_size, ..FlowConfig::new(Bytes::new(3_500), MSS, RTT) };
+fn acks_report_the_remaining_bytes() {
+    let config = |reports_size| FlowConfig { reports_size, ..FlowConfig::new(Bytes::new(3_500), MSS, RTT) };
     let mut sender = Sender::new(config(true), RemainingRecorder::default(), Time::ZERO);
     assert_eq!(sender.unsent(), Bytes::new(4_000));
     send_all(&mut sender, Time::ZERO);
     assert_eq!(sender.unsent(), Bytes::ZERO);
-    let (now, mut untold) = (Time::ZERO + RTT, Sender::new(config(false), RemainingRecorder::default(), Time::ZERO));
-    send_all(&mut untold, Time::ZERO);
-    for sender in [&mut sender, &mut untold] {
+    let (now, mut without_size) =
+        (Time::ZERO + RTT, Sender::new(config(false), RemainingRecorder::default(), Time::ZERO));
+    send_all(&mut without_size, Time::ZERO);
+    for sender in [&mut sender, &mut without_size] {
         for (seq, covers) in [(3, 1), (2, 1), (1, 2)] {
             acknowledge(sender, now, seq, covers);
         }
         assert!(sender.is_complete());
     }
-    assert_eq!(heard(&sender), [3_000, 2_000, 0]);
-    assert_eq!(heard(&untold), [u64::MAX; 3]);
+    assert_eq!(reports(&sender), [3_000, 2_000, 0]);
+    assert_eq!(reports(&without_size), [u64::MAX; 3]);
 }
 
 /// The second flow of a connection has a length of its own, under the law that received the events of the first.
 #[test]
 fn each_flow_of_a_connection_has_its_own_length() {
-    let config = |size| FlowConfig { tells_size: true, ..FlowConfig::new(Bytes::new(size), MSS, RTT) };
+    let config = |size| FlowConfig { reports_size: true, ..FlowConfig::new(Bytes::new(size), MSS, RTT) };
     let first = IdleConnection::new(&config(2_000), RemainingRecorder::default(), Time::ZERO);
     let mut sender = first.send(config(2_000));
     send_all(&mut sender, Time::ZERO);
@@ -87,29 +88,29 @@ fn each_flow_of_a_connection_has_its_own_length() {
     let mut sender = sender.into_connection().send(config(5_000));
     send_all(&mut sender, now);
     acknowledge(&mut sender, now + RTT, 0, 1);
-    assert_eq!(heard(&sender), [0, 4_000]);
+    assert_eq!(reports(&sender), [0, 4_000]);
 }
 
 /// A block of 8 packets and 2 of parity is complete once any 8 of them have arrived: then nothing of it is left.
 #[test]
-fn a_block_is_not_left_once_it_is_complete() {
+fn a_complete_block_has_no_remaining_bytes() {
     let code = FlowCoding { data: 8, parity: 2, tail: None };
     let coding = Some(SenderCoding { code, eager: false, longest_wait: Span::ZERO, history: 0 });
-    let config = FlowConfig { tells_size: true, coding, ..FlowConfig::new(Bytes::new(16_000), MSS, RTT) };
+    let config = FlowConfig { reports_size: true, coding, ..FlowConfig::new(Bytes::new(16_000), MSS, RTT) };
     let mut sender = Sender::new(config, RemainingRecorder::default(), Time::ZERO);
     assert_eq!(sender.unsent(), Bytes::new(20_000));
     send_all(&mut sender, Time::ZERO);
     for seq in 2..10 {
         acknowledge(&mut sender, Time::ZERO + RTT, seq, 1);
     }
-    assert_eq!(heard(&sender), [15_000, 14_000, 13_000, 12_000, 11_000, 10_000, 10_000, 8_000]);
+    assert_eq!(reports(&sender), [15_000, 14_000, 13_000, 12_000, 11_000, 10_000, 10_000, 8_000]);
 }
 
 /// A channel reports the remaining bytes stated by its work, including those not written yet. A work with an unknown size
 /// reports none.
 #[test]
-fn a_channel_tells_what_its_work_has_left() {
-    for (known, told) in [(Some(9_000), [8_000, 6_000]), (None, [u64::MAX; 2])] {
+fn a_channel_reports_the_remaining_bytes_of_its_data_source() {
+    for (known, expected) in [(Some(9_000), [8_000, 6_000]), (None, [u64::MAX; 2])] {
         let law = RemainingRecorder::default();
         let mut work = Stream::of(5_000);
         work.known = known;
@@ -120,6 +121,6 @@ fn a_channel_tells_what_its_work_has_left() {
             let acks = AckRanges { ranges: &ranges, ecn: None, delay: Span::ZERO, received: &[] };
             channel.acked(Time::ZERO + RTT, 0, &acks).unwrap();
         }
-        assert_eq!(law.heard(), told);
+        assert_eq!(law.reports(), expected);
     }
 }

@@ -8,7 +8,7 @@ use units::{Bytes, Span, Time};
 /// needless copy of the first one is the only report of completion: no later one follows, and a host looks for completion
 /// only when an acknowledgement arrives.
 #[test]
-fn the_answer_to_a_duplicate_ends_the_flow() {
+fn the_ack_of_a_duplicate_completes_the_flow() {
     let rtt = Span::from_us(100);
     let config = FlowConfig::new(Bytes::new(2_000), 1_000, rtt);
     let mut sender = Sender::new(config, UnlimitedLaw, Time::ZERO);

@@ -27,24 +27,24 @@ enum LawEvent {
 
 /// A window that never changes, and the events that it received.
 #[derive(Clone)]
-struct Still {
+struct FixedWindow {
     window: Bytes,
-    heard: Rc<RefCell<Vec<LawEvent>>>,
+    events: Rc<RefCell<Vec<LawEvent>>>,
 }
 
-impl ControlLaw for Still {
+impl ControlLaw for FixedWindow {
     fn on_ack(&mut self, ack: &Ack) {
         let (acked, marked) = (ack.acked.get(), ack.marked.get());
-        self.heard.borrow_mut().push(LawEvent::Ack { acked, marked, rtt: ack.rtt });
+        self.events.borrow_mut().push(LawEvent::Ack { acked, marked, rtt: ack.rtt });
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.heard.borrow_mut().push(LawEvent::Loss { lost: loss.lost.get(), cause: loss.cause });
+        self.events.borrow_mut().push(LawEvent::Loss { lost: loss.lost.get(), cause: loss.cause });
     }
 
     fn on_notification(&mut self, notification: &Notification) {
         if let Notification::Idle { timeouts, .. } = *notification {
-            self.heard.borrow_mut().push(LawEvent::Idle { timeouts });
+            self.events.borrow_mut().push(LawEvent::Idle { timeouts });
         }
     }
 
@@ -58,10 +58,10 @@ impl ControlLaw for Still {
 }
 
 /// Creates a channel with a window of `window` packets, and `written` bytes written.
-fn channel(window: u64, written: u64) -> (Channel<Still, Stream>, Rc<RefCell<Vec<LawEvent>>>) {
-    let heard = Rc::new(RefCell::new(Vec::new()));
-    let law = Still { window: Bytes::new(window * u64::from(MSS)), heard: Rc::clone(&heard) };
-    (Channel::new(ChannelConfig::new(RTT, MSS), law, Stream::of(written), Time::ZERO), heard)
+fn channel(window: u64, written: u64) -> (Channel<FixedWindow, Stream>, Rc<RefCell<Vec<LawEvent>>>) {
+    let events = Rc::new(RefCell::new(Vec::new()));
+    let law = FixedWindow { window: Bytes::new(window * u64::from(MSS)), events: Rc::clone(&events) };
+    (Channel::new(ChannelConfig::new(RTT, MSS), law, Stream::of(written), Time::ZERO), events)
 }
 
 /// Sends all packets that may be sent now.
@@ -80,8 +80,8 @@ fn range(first: u64, last: u64) -> [Range; 1] {
 /// One acknowledgement is one call of the law, however many packets it covers; marks are packets of the mean size, and the
 /// receiver's delay is no part of the round trip.
 #[test]
-fn an_answer_is_told_at_once() {
-    let (mut channel, heard) = channel(10, 9_500);
+fn one_ack_frame_is_one_law_event() {
+    let (mut channel, events) = channel(10, 9_500);
     let left = send(&mut channel, Time::ZERO);
     assert_eq!(left.iter().map(|it| (it.number, it.parcel.bytes)).collect::<Vec<_>>()[8..], [(8, 1_000), (9, 500)]);
     let early = Time::from_us(400);
@@ -98,16 +98,16 @@ fn an_answer_is_told_at_once() {
         marked,
         rtt: Span::from_us(us),
     });
-    assert_eq!(*heard.borrow(), [first, second]);
+    assert_eq!(*events.borrow(), [first, second]);
     // A repetition acknowledges nothing new.
     assert_eq!(channel.acked(now, 0, &answer).unwrap(), Acked::default());
-    assert!(heard.borrow().len() == 2 && channel.work().is_done());
+    assert!(events.borrow().len() == 2 && channel.work().is_done());
 }
 
 /// A stream ends when its writer ends it. Until then it sends available data, and is idle in between.
 #[test]
-fn an_unbounded_stream_goes_on() {
-    let (mut channel, heard) = channel(4, 0);
+fn an_unbounded_stream_resumes_after_idle_periods() {
+    let (mut channel, events) = channel(4, 0);
     assert_eq!(channel.poll(Time::ZERO), SendState::Blocked);
     let (mut now, mut next, mut sizes) = (Time::ZERO, 0, Vec::new());
     for burst in [2_500, 1, 4_000, 700] {
@@ -122,35 +122,35 @@ fn an_unbounded_stream_goes_on() {
     }
     assert_eq!(sizes, [1_000, 1_000, 500, 1, 1_000, 1_000, 1_000, 1_000, 700]);
     // 2.4 ms since the last transmission; the timeout is 600 us, a half more than the round trip.
-    let idle = heard.borrow().iter().filter(|it| **it == LawEvent::Idle { timeouts: 3 }).count();
+    let idle = events.borrow().iter().filter(|it| **it == LawEvent::Idle { timeouts: 3 }).count();
     assert_eq!(idle, 3);
 }
 
 /// The last packet is lost: a probe is sent, and its acknowledgement shows the loss. No timeout expires, and one packet is
 /// sent although the window is full.
 #[test]
-fn a_probe_finds_a_lost_tail() {
-    let (mut channel, heard) = channel(3, 5_000);
+fn a_probe_detects_a_lost_tail() {
+    let (mut channel, events) = channel(3, 5_000);
     send(&mut channel, Time::ZERO);
     channel.acked(Time::from_us(400), 0, &acks(&range(0, 1))).unwrap();
     assert_eq!(send(&mut channel, Time::from_us(400)).len(), 2);
     channel.acked(Time::from_us(450), 0, &acks(&range(0, 2))).unwrap();
     // Packets 3 and 4 are lost. The timer runs from the last acknowledgement: 1.5 round trips of 400 us at least.
-    let pto_count = channel.next_timer();
-    assert!(Time::from_us(1_050) <= pto_count && pto_count <= Time::from_us(1_100), "{pto_count:?}");
-    channel.on_timer(pto_count);
-    let probe = send(&mut channel, pto_count);
+    let expirations = channel.next_timer();
+    assert!(Time::from_us(1_050) <= expirations && expirations <= Time::from_us(1_100), "{expirations:?}");
+    channel.on_timer(expirations);
+    let probe = send(&mut channel, expirations);
     assert_eq!(probe.len(), 1);
     assert_eq!((probe[0].number, probe[0].parcel.is_retransmission), (5, true));
     assert_eq!(channel.stats().probes, 1);
-    let answered = pto_count + RTT;
-    channel.acked(answered, 0, &acks(&range(5, 5))).unwrap();
+    let acked_at = expirations + RTT;
+    channel.acked(acked_at, 0, &acks(&range(5, 5))).unwrap();
     // The others were sent more than a tolerance before the probe, so both are lost; the probe's content is acknowledged.
     let lost = LawEvent::Loss { lost: 2_000, cause: LossCause::Reordered };
-    assert_eq!(heard.borrow().last(), Some(&lost));
-    let again = send(&mut channel, answered);
+    assert_eq!(events.borrow().last(), Some(&lost));
+    let again = send(&mut channel, acked_at);
     assert_eq!(again.len(), 1);
-    channel.acked(answered + RTT, 0, &acks(&range(6, 6))).unwrap();
+    channel.acked(acked_at + RTT, 0, &acks(&range(6, 6))).unwrap();
     assert!(channel.work().is_done());
     assert_eq!((channel.stats().timeouts, channel.stats().lost), (0, 2));
 }
@@ -159,27 +159,27 @@ fn a_probe_finds_a_lost_tail() {
 /// sent each time. The law is notified when an acknowledgement arrives and shows that none of it has arrived.
 #[test]
 fn a_dead_path_is_probed_twice() {
-    let (mut channel, heard) = channel(8, 1 << 20);
-    let mut pto_count = Vec::new();
+    let (mut channel, events) = channel(8, 1 << 20);
+    let mut expirations = Vec::new();
     send(&mut channel, Time::ZERO);
     for _ in 0..6 {
         let now = channel.next_timer();
         channel.on_timer(now);
-        pto_count.push((now.since(Time::ZERO), channel.stats().probes, channel.stats().timeouts));
+        expirations.push((now.since(Time::ZERO), channel.stats().probes, channel.stats().timeouts));
         assert_eq!(send(&mut channel, now).len(), 1);
     }
-    let counts: Vec<_> = pto_count.iter().map(|&(_, probes, timeouts)| (probes, timeouts)).collect();
+    let counts: Vec<_> = expirations.iter().map(|&(_, probes, timeouts)| (probes, timeouts)).collect();
     assert_eq!(counts, [(1, 0), (2, 0), (2, 1), (2, 2), (2, 3), (2, 4)]);
-    let waits: Vec<_> = pto_count.windows(2).map(|pair| (pair[1].0 - pair[0].0).ps()).collect();
+    let waits: Vec<_> = expirations.windows(2).map(|pair| (pair[1].0 - pair[0].0).ps()).collect();
     assert!(waits.windows(2).all(|pair| pair[1] >= pair[0]), "{waits:?}");
     let causes = |cause| {
-        heard.borrow().iter().filter(|it| matches!(it, LawEvent::Loss { cause: it, .. } if *it == cause)).count()
+        events.borrow().iter().filter(|it| matches!(it, LawEvent::Loss { cause: it, .. } if *it == cause)).count()
     };
     assert_eq!((causes(LossCause::Timeout), causes(LossCause::Reordered)), (0, 0));
     // Eight packets, two probes, and one for each timeout; the last of those is answered.
-    let now = Time::ZERO + pto_count[5].0 + RTT;
+    let now = Time::ZERO + expirations[5].0 + RTT;
     channel.acked(now, 0, &acks(&range(13, 13))).unwrap();
-    assert_eq!(heard.borrow().last(), Some(&LawEvent::Loss { lost: 13_000, cause: LossCause::Timeout }));
+    assert_eq!(events.borrow().last(), Some(&LawEvent::Loss { lost: 13_000, cause: LossCause::Timeout }));
     assert_eq!((causes(LossCause::Timeout), causes(LossCause::Reordered)), (1, 0));
     assert_eq!(send(&mut channel, now).len(), 8);
 }
@@ -188,9 +188,9 @@ fn a_dead_path_is_probed_twice() {
 /// Acknowledgements of packets sent before do not end the silence. If packets are missing, they are lost as if overtaken.
 /// Until the state of all packets is known, those that may be in flight count against the window.
 #[test]
-fn who_is_late_has_lost_nothing() {
-    for lacks in [false, true] {
-        let (mut channel, heard) = channel(8, 1_000);
+fn a_late_peer_has_lost_nothing() {
+    for is_incomplete in [false, true] {
+        let (mut channel, events) = channel(8, 1_000);
         send(&mut channel, Time::ZERO);
         channel.work_mut().written = 1 << 20;
         let second = Time::ZERO + RTT.over(2);
@@ -198,8 +198,8 @@ fn who_is_late_has_lost_nothing() {
         channel.acked(second + RTT, 0, &acks(&range(1, 7))).unwrap();
         assert_eq!(channel.stats().lost, 1);
         send(&mut channel, second + RTT);
-        let lost = |heard: &[LawEvent]| heard.iter().filter(|it| matches!(it, LawEvent::Loss { .. })).count();
-        let before = lost(&heard.borrow());
+        let lost = |events: &[LawEvent]| events.iter().filter(|it| matches!(it, LawEvent::Loss { .. })).count();
+        let before = lost(&events.borrow());
         let mut now = Time::ZERO;
         for _ in 0..3 {
             now = channel.next_timer();
@@ -218,12 +218,12 @@ fn who_is_late_has_lost_nothing() {
         channel.acked(now, 0, &acks(&[range(11, 13), range(0, 9)].concat())).unwrap();
         assert_eq!(send(&mut channel, now).len(), 2);
         let ranges = [range(15, end - 1), range(11, 13), range(0, 9)].concat();
-        let ranges = if lacks { &ranges[..] } else { &range(0, end - 1) };
+        let ranges = if is_incomplete { &ranges[..] } else { &range(0, end - 1) };
         channel.acked(now, 0, &acks(ranges)).unwrap();
-        let heard = heard.borrow();
-        assert_eq!(lost(&heard) - before, usize::from(lacks), "{heard:?}");
-        if lacks {
-            assert_eq!(heard.last(), Some(&LawEvent::Loss { lost: 2_000, cause: LossCause::Reordered }), "{heard:?}");
+        let events = events.borrow();
+        assert_eq!(lost(&events) - before, usize::from(is_incomplete), "{events:?}");
+        if is_incomplete {
+            assert_eq!(events.last(), Some(&LawEvent::Loss { lost: 2_000, cause: LossCause::Reordered }), "{events:?}");
         }
     }
 }
@@ -231,11 +231,11 @@ fn who_is_late_has_lost_nothing() {
 /// Two silences, with an acknowledgement of the first between them: the first is reported to the law as losses, and the
 /// second, with no arrivals, as a timeout.
 #[test]
-fn a_silence_ends_where_something_is_heard() {
-    let (mut channel, heard) = channel(8, 1 << 20);
+fn an_ack_between_timeouts_separates_their_ranges() {
+    let (mut channel, events) = channel(8, 1 << 20);
     send(&mut channel, Time::ZERO);
     let mut now = Time::ZERO;
-    let mut strike = |channel: &mut Channel<Still, Stream>| {
+    let mut expire_timers = |channel: &mut Channel<FixedWindow, Stream>| {
         for _ in 0..3 {
             now = channel.next_timer();
             channel.on_timer(now);
@@ -243,12 +243,13 @@ fn a_silence_ends_where_something_is_heard() {
         }
         now
     };
-    let now = strike(&mut channel);
+    let now = expire_timers(&mut channel);
     channel.acked(now, 0, &acks(&range(0, 3))).unwrap();
     assert_eq!(channel.first_timeout_at(0), None);
     assert!(!send(&mut channel, now).is_empty());
-    let now = strike(&mut channel);
-    let losses = || heard.borrow().iter().filter(|it| matches!(it, LawEvent::Loss { .. })).cloned().collect::<Vec<_>>();
+    let now = expire_timers(&mut channel);
+    let losses =
+        || events.borrow().iter().filter(|it| matches!(it, LawEvent::Loss { .. })).cloned().collect::<Vec<_>>();
     let [LawEvent::Loss { cause: LossCause::Reordered, .. }] = losses()[..] else { panic!("{:?}", losses()) };
     let last = channel.stats().packets_sent - 1;
     channel.acked(now + RTT, 0, &acks(&range(last, last))).unwrap();
@@ -258,24 +259,24 @@ fn a_silence_ends_where_something_is_heard() {
 /// A packet that was overtaken by less than the tolerance is lost by time, though no acknowledgement follows.
 #[test]
 fn time_alone_proves_a_loss() {
-    let (mut channel, heard) = channel(10, 3_000);
+    let (mut channel, events) = channel(10, 3_000);
     send(&mut channel, Time::ZERO);
     channel.work_mut().written += 1_000;
     let late = Time::from_us(30);
     send(&mut channel, late);
     // The first three are lost; the fourth was sent 30 us later, less than the tolerance of 100 us.
     channel.acked(Time::from_us(430), 0, &acks(&range(3, 3))).unwrap();
-    let proved = channel.next_timer();
-    assert_eq!(proved, Time::ZERO + channel.smoothed_rtt(0) + RTT.over(4));
-    channel.on_timer(proved);
+    let timer_at = channel.next_timer();
+    assert_eq!(timer_at, Time::ZERO + channel.smoothed_rtt(0) + RTT.over(4));
+    channel.on_timer(timer_at);
     let lost = LawEvent::Loss { lost: 3_000, cause: LossCause::Reordered };
-    assert_eq!(heard.borrow().last(), Some(&lost));
-    assert_eq!((send(&mut channel, proved).len(), channel.stats().probes), (3, 0));
+    assert_eq!(events.borrow().last(), Some(&lost));
+    assert_eq!((send(&mut channel, timer_at).len(), channel.stats().probes), (3, 0));
 }
 
 /// A packet that was declared lost and arrives after all is counted, and more reordering is tolerated from then on.
 #[test]
-fn what_comes_late_is_known() {
+fn late_packets_are_counted_as_spurious() {
     let (mut channel, _) = channel(4, 6_000);
     send(&mut channel, Time::ZERO);
     channel.acked(Time::from_us(400), 0, &acks(&range(1, 1))).unwrap();
@@ -290,8 +291,8 @@ fn what_comes_late_is_known() {
 
 /// A subflow that is closed returns its content in flight, and another one carries it.
 #[test]
-fn a_path_goes_and_another_comes() {
-    let (mut channel, heard) = channel(4, 8_000);
+fn a_closed_subflow_returns_its_content_to_another() {
+    let (mut channel, events) = channel(4, 8_000);
     let law = channel.law(0).clone();
     assert_eq!(channel.add_subflow(Some(law), Time::ZERO), Some(1));
     let unknown = channel.acked(Time::ZERO, 2, &acks(&range(0, 0)));
@@ -310,14 +311,14 @@ fn a_path_goes_and_another_comes() {
     assert_eq!(again.iter().map(|it| it.parcel.bytes).sum::<u32>(), 4_000);
     // An acknowledgement for the old path may still arrive.
     channel.acked(Time::from_us(401), 0, &acks(&range(0, 3))).unwrap();
-    assert_eq!(heard.borrow().len(), 1);
+    assert_eq!(events.borrow().len(), 1);
     channel.acked(Time::from_us(800), 1, &acks(&range(4, 3 + again.len() as u64))).unwrap();
     assert!(channel.work().is_done() && channel.in_flight().is_zero());
 }
 
 /// A subflow is reset: on the same path its numbers continue, and an old one is still known; on another path they begin at 0.
 #[test]
-fn a_subflow_begins_anew() {
+fn a_reset_subflow_starts_over() {
     for numbers in [PacketNumbers::Continue, PacketNumbers::Restart] {
         let other_path = numbers == PacketNumbers::Restart;
         let (mut channel, _) = channel(4, 8_000);
@@ -339,8 +340,8 @@ fn a_subflow_begins_anew() {
 /// Losses declared before a subflow was reset are settled: a late acknowledgement of such a packet does not apply to
 /// the new path.
 #[test]
-fn a_late_answer_says_nothing_of_another_path() {
-    let (mut channel, heard) = channel(4, 8_000);
+fn a_late_ack_does_not_apply_to_another_path() {
+    let (mut channel, events) = channel(4, 8_000);
     send(&mut channel, Time::ZERO);
     channel.acked(Time::from_us(400), 0, &acks(&range(3, 3))).unwrap();
     send(&mut channel, Time::from_us(600));
@@ -348,14 +349,14 @@ fn a_late_answer_says_nothing_of_another_path() {
     assert_eq!(channel.stats().lost, 3);
     let law = channel.law(0).clone();
     channel.reset_subflow(0, Some(law), PacketNumbers::Continue, Time::from_us(1_000));
-    let before = heard.borrow().len();
+    let before = events.borrow().len();
     let late = channel.acked(Time::from_us(9_000), 0, &acks(&range(0, 2))).unwrap();
-    assert_eq!((late, heard.borrow().len()), (Acked::default(), before));
+    assert_eq!((late, events.borrow().len()), (Acked::default(), before));
 }
 
 /// A law of several subflows knows the shortest full packet of the open ones.
 #[test]
-fn one_law_knows_the_shortest_packet() {
+fn one_law_gets_the_smallest_mss() {
     #[derive(Default)]
     struct RemainingLog(Rc<RefCell<Vec<u64>>>);
     impl ControlLaw for RemainingLog {
@@ -373,16 +374,16 @@ fn one_law_knows_the_shortest_packet() {
             LawActions::default()
         }
     }
-    let told = Rc::new(RefCell::new(Vec::new()));
+    let reported = Rc::new(RefCell::new(Vec::new()));
     let mut channel =
-        Channel::new(ChannelConfig::new(RTT, MSS), RemainingLog(Rc::clone(&told)), Stream::of(10_000), Time::ZERO);
+        Channel::new(ChannelConfig::new(RTT, MSS), RemainingLog(Rc::clone(&reported)), Stream::of(10_000), Time::ZERO);
     channel.set_mss(0, 1_400);
     channel.add_subflow(None, Time::ZERO);
     channel.set_mss(1, 1_200);
     channel.set_data_sending(1, DataSending::Forbidden);
     channel.set_data_sending(1, DataSending::Allowed);
     channel.close_subflow(1);
-    assert_eq!(*told.borrow(), [1_400, 1_000, 1_200, 1_400, 1_200, 1_400]);
+    assert_eq!(*reported.borrow(), [1_400, 1_000, 1_200, 1_400, 1_200, 1_400]);
 }
 
 /// A window of four packets, with the reported bytes delivered: now, and when the newest packet was sent.
@@ -408,9 +409,9 @@ impl ControlLaw for Counting {
 /// A law that moves to another subflow continues to count: one that waits for the delivery of a packet sent now waits a round
 /// trip.
 #[test]
-fn a_law_that_moves_counts_on() {
-    let heard = Rc::new(RefCell::new(Vec::new()));
-    let law = Counting(Rc::clone(&heard));
+fn a_moved_law_keeps_its_delivered_count() {
+    let events = Rc::new(RefCell::new(Vec::new()));
+    let law = Counting(Rc::clone(&events));
     let mut channel = Channel::new(ChannelConfig::new(RTT, MSS), law.clone(), Stream::of(100_000), Time::ZERO);
     send(&mut channel, Time::ZERO);
     channel.acked(Time::from_us(400), 0, &acks(&range(0, 3))).unwrap();
@@ -421,16 +422,16 @@ fn a_law_that_moves_counts_on() {
     channel.set_data_sending(1, DataSending::Allowed);
     assert!(send(&mut channel, Time::from_us(400)).iter().all(|it| it.subflow == 1));
     channel.acked(Time::from_us(800), 1, &acks(&range(0, 3))).unwrap();
-    assert_eq!(*heard.borrow(), [(4_000, 0), (8_000, 4_000)]);
+    assert_eq!(*events.borrow(), [(4_000, 0), (8_000, 4_000)]);
 }
 
 /// Two subflows under one law: its window is for both, it receives the events of both as of one path, and it outlives the
 /// first.
 #[test]
-fn one_law_decides_for_two_paths() {
-    let heard = Rc::new(RefCell::new(Vec::new()));
+fn one_law_controls_two_subflows() {
+    let events = Rc::new(RefCell::new(Vec::new()));
     let mut channel =
-        Channel::new(ChannelConfig::new(RTT, MSS), Counting(Rc::clone(&heard)), Stream::of(100_000), Time::ZERO);
+        Channel::new(ChannelConfig::new(RTT, MSS), Counting(Rc::clone(&events)), Stream::of(100_000), Time::ZERO);
     assert_eq!(channel.add_subflow(None, Time::ZERO), Some(1));
     let left = send(&mut channel, Time::ZERO);
     let places: Vec<_> = left.iter().map(|it| (it.subflow, it.number)).collect();
@@ -440,7 +441,7 @@ fn one_law_decides_for_two_paths() {
     channel.acked(Time::from_us(500), 1, &acks(&range(0, 1))).unwrap();
     // Packets sent at 400 us were sent when 2,000 bytes were delivered, on either path.
     channel.acked(Time::from_us(800), 0, &acks(&range(2, 2))).unwrap();
-    assert_eq!(*heard.borrow(), [(2_000, 0), (4_000, 0), (5_000, 2_000)]);
+    assert_eq!(*events.borrow(), [(2_000, 0), (4_000, 0), (5_000, 2_000)]);
     channel.close_subflow(0);
     let left = send(&mut channel, Time::from_us(800));
     assert!(left.iter().all(|it| it.subflow == 1) && channel.in_flight() == Bytes::new(4_000), "{left:?}");
@@ -448,17 +449,17 @@ fn one_law_decides_for_two_paths() {
     channel.reset_subflow(0, None, PacketNumbers::Restart, Time::from_us(900));
     channel.acked(Time::from_us(1_200), 1, &acks(&range(2, 2))).unwrap();
     assert_eq!(send(&mut channel, Time::from_us(1_200))[0].number, 0);
-    assert_eq!(heard.borrow().last(), Some(&(6_000, 2_000)));
+    assert_eq!(events.borrow().last(), Some(&(6_000, 2_000)));
 }
 
 /// Each path has a timer of its own: acknowledgements on one path do not postpone the timeout of another.
 #[test]
 fn under_one_law_each_path_has_its_own_timer() {
-    let (mut channel, heard) = channel(4, 100_000);
+    let (mut channel, events) = channel(4, 100_000);
     channel.add_subflow(None, Time::ZERO);
     let (mut now, mut next) = (Time::ZERO, 0);
     while channel.pto_count(0) == 0 {
-        assert!(now < Time::from_ms(10), "nothing is heard on the first path, and its timer does not strike");
+        assert!(now < Time::from_ms(10), "the timer of the first path does not expire");
         next += send(&mut channel, now).iter().filter(|it| it.subflow == 1).count() as u64;
         now += RTT;
         if next > 0 {
@@ -469,31 +470,31 @@ fn under_one_law_each_path_has_its_own_timer() {
         }
     }
     assert_eq!(channel.pto_count(1), 0);
-    assert!(!heard.borrow().is_empty());
+    assert!(!events.borrow().is_empty());
 }
 
 /// On-Ramp on a path: a delay that exceeds the minimum by more than the threshold holds the next packets for the excess.
 #[test]
-fn a_hold_is_for_what_a_delay_is_over_the_least() {
+fn a_hold_lasts_for_the_excess_delay() {
     let params =
         on_ramp::OnRampParams { threshold: Span::from_us(50), gain: on_ramp::OnRampParams::GAIN, strawman: false };
     let config = ChannelConfig { on_ramp: Some(params), ..ChannelConfig::new(RTT, MSS) };
-    let law = Still { window: Bytes::new(4_000), heard: Rc::default() };
+    let law = FixedWindow { window: Bytes::new(4_000), events: Rc::default() };
     let mut channel = Channel::new(config, law, Stream::of(100_000), Time::ZERO);
     channel.add_subflow(None, Time::ZERO);
     let us = Time::from_us;
     // Packets of both paths are sent at once. The receiver's clock is 7 s ahead.
-    let mut hear = |now: u64, subflow, number, came: u64| {
+    let mut receive = |now: u64, subflow, number, received_us: u64| {
         send(&mut channel, us(now));
-        let (ranges, received) = (range(0, number), [(number, us(7_000_000 + came))]);
+        let (ranges, received) = (range(0, number), [(number, us(7_000_000 + received_us))]);
         channel.acked(us(now + 400), subflow, &AckRanges { received: &received, ..acks(&ranges) }).unwrap();
         (channel.poll(us(now + 400)), channel.held(0).ns(), channel.held(1).ns())
     };
-    assert_eq!(hear(0, 0, 0, 200), (SendState::Now, 0, 0));
-    assert_eq!(hear(400, 0, 1, 250), (SendState::Now, 0, 0));
+    assert_eq!(receive(0, 0, 0, 200), (SendState::Now, 0, 0));
+    assert_eq!(receive(400, 0, 1, 250), (SendState::Now, 0, 0));
     // The packet sent at 400 us arrived 330 us later, 80 us more than the first: 30 above the threshold. The other path is
     // not held.
-    assert_eq!(hear(800, 0, 2, 400 + 280), (SendState::Now, 30_000, 0));
+    assert_eq!(receive(800, 0, 2, 400 + 280), (SendState::Now, 30_000, 0));
     channel.close_subflow(1);
     assert_eq!(channel.poll(us(1_200)), SendState::At(us(1_230)));
     assert_eq!(channel.poll(us(1_230)), SendState::Now);
@@ -501,7 +502,7 @@ fn a_hold_is_for_what_a_delay_is_over_the_least() {
 
 /// The maximum number of subflows is the number of values of a byte minus one.
 #[test]
-fn subflows_are_counted() {
+fn subflows_are_limited_to_255() {
     let (mut channel, _) = channel(4, 0);
     let law = channel.law(0).clone();
     let added = (0..300).filter_map(|_| channel.add_subflow(Some(law.clone()), Time::ZERO)).last();
@@ -535,8 +536,8 @@ fn a_silent_peer_costs_bounded_memory() {
     channel.acked(Time::from_us(400), 0, &acks(&range(0, 9))).unwrap();
     assert_eq!((channel.poll(Time::from_us(400)), channel.remembered()), (SendState::Now, MAX_OUTSTANDING - 10));
     // Acknowledgements take numbers, too, and no more of them.
-    let apart = std::iter::from_fn(|| channel.number_apart(0, Time::from_us(400))).count();
-    assert_eq!((apart, channel.remembered()), (10, MAX_OUTSTANDING));
+    let uncounted = std::iter::from_fn(|| channel.number_apart(0, Time::from_us(400))).count();
+    assert_eq!((uncounted, channel.remembered()), (10, MAX_OUTSTANDING));
 }
 
 /// A window of 10 packets that becomes 40 with the first acknowledgement, is halved by a loss, and shrinks on notifications.
@@ -572,8 +573,8 @@ impl ControlLaw for Grown {
 /// A window of 40 packets with 12 in use, every 100 ms. By RFC 7661 a loss cuts the used amount, and five minutes without use
 /// halve the window. As in Linux, it falls half of the way to the used amount after each timeout in which it was never full.
 #[test]
-fn a_window_that_is_not_used_is_given_up() {
-    let windows = |validation, minutes: u64, losing: bool| {
+fn an_unused_window_is_reduced() {
+    let windows = |validation, minutes: u64, loses: bool| {
         let mut config = ChannelConfig::new(RTT, MSS);
         config.usage = CwndValidationConfig { restart: false, validation };
         let mut channel = Channel::new(config, Grown { window: 10 }, Stream::of(0), Time::ZERO);
@@ -583,7 +584,7 @@ fn a_window_that_is_not_used_is_given_up() {
             channel.work_mut().written += count * u64::from(MSS);
             next += count;
             assert_eq!(send(&mut channel, now).len() as u64, count);
-            let is_lost = losing && round == 20;
+            let is_lost = loses && round == 20;
             let ranges = range(next - count + u64::from(is_lost), next - 1);
             channel.acked(now + RTT, 0, &acks(&ranges)).unwrap();
             if is_lost {
@@ -621,7 +622,7 @@ fn a_window_that_is_not_used_is_given_up() {
 
 /// An endpoint that only acknowledges keeps no records, and may skip a number that the peer never has to acknowledge.
 #[test]
-fn answers_alone_are_not_remembered() {
+fn acks_alone_keep_no_records() {
     let (mut channel, _) = channel(4, 0);
     for number in 0..100_000 {
         assert_eq!(channel.number_apart(0, Time::from_us(number)), Some(number));
@@ -629,8 +630,8 @@ fn answers_alone_are_not_remembered() {
     assert_eq!(channel.skip_number(0, Time::from_ms(200)), Some(100_000));
     assert_eq!((channel.remembered(), channel.next_timer()), (0, Time::NEVER));
     channel.acked(Time::from_ms(200), 0, &acks(&range(0, 99_999))).unwrap();
-    let lie = channel.acked(Time::from_ms(200), 0, &acks(&range(5, 100_000)));
-    assert_eq!(lie, Err(AckError::Skipped { number: 100_000 }));
+    let false_ack = channel.acked(Time::from_ms(200), 0, &acks(&range(5, 100_000)));
+    assert_eq!(false_ack, Err(AckError::Skipped { number: 100_000 }));
     channel.work_mut().written += 1;
     assert_eq!(channel.send(Time::from_ms(200)).map(|it| it.number), Some(100_001));
 }
@@ -709,7 +710,7 @@ fn a_sender_without_data_measures_no_bandwidth() {
 /// Data that is held back measures bandwidth, though the window is not used; but not while it is known that data lacked
 /// before it.
 #[test]
-fn what_is_held_back_measures_bandwidth_unless_data_lacked_before() {
+fn host_limited_data_measures_bandwidth_unless_app_limited_before() {
     let config = ChannelConfig {
         usage: CwndValidationConfig { restart: false, validation: Validation::Off },
         ..ChannelConfig::new(RTT, MSS)
@@ -757,7 +758,7 @@ fn a_slow_host_does_not_fill_its_window() {
 /// With pacing, packets wait that would not have filled the window without it, either: the window is not used. Thirty packets
 /// wait at a pace of nine per round trip: those acknowledged before the last one is sent show a used window.
 #[test]
-fn a_pace_does_not_fill_a_window_that_data_would_not() {
+fn pacing_alone_does_not_fill_the_window() {
     let config = ChannelConfig {
         usage: CwndValidationConfig { restart: false, validation: Validation::Off },
         ..ChannelConfig::new(RTT, MSS)
@@ -824,8 +825,8 @@ impl DataSource for NoRepair {
 /// The last packet is lost and needs no retransmission: when its timer expires, an ack-eliciting packet is sent, and its
 /// acknowledgement shows the loss.
 #[test]
-fn a_timer_with_nothing_to_send_probes() {
-    let law = Still { window: Bytes::new(4_000), heard: Rc::default() };
+fn a_timer_without_data_sends_a_ping() {
+    let law = FixedWindow { window: Bytes::new(4_000), events: Rc::default() };
     let work = NoRepair { packets: 1, probes: 0 };
     let mut channel = Channel::new(ChannelConfig::new(RTT, MSS), law, work, Time::ZERO);
     assert_eq!(channel.send(Time::ZERO).map(|left| left.number), Some(0));
@@ -839,7 +840,7 @@ fn a_timer_with_nothing_to_send_probes() {
 
 /// Without probes: a timer for each packet, or one for the flow.
 #[test]
-fn probes_are_a_choice() {
+fn flow_and_packet_timers_send_no_probes() {
     for loss_timer in [LossTimer::Flow, LossTimer::Packet] {
         let law = channel(4, 0).0.law(0).clone();
         let mut config = ChannelConfig::new(RTT, MSS);

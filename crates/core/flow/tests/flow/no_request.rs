@@ -5,9 +5,9 @@ use laws::{Ack, ControlLaw, LawActions, Loss, SendLimits};
 use units::{Bytes, Span, Time};
 
 /// Permits everything until the first loss, and then one packet at a time.
-struct Shuts(Bytes);
+struct OnePacketAfterLoss(Bytes);
 
-impl ControlLaw for Shuts {
+impl ControlLaw for OnePacketAfterLoss {
     fn on_ack(&mut self, _: &Ack) {}
 
     fn on_loss(&mut self, _: &Loss) {
@@ -27,7 +27,7 @@ impl ControlLaw for Shuts {
 /// arrives. Each waits for a request for the length of a timeout. Packets still in flight time out after the last
 /// acknowledgement nevertheless.
 #[test]
-fn blocks_that_wait_in_vain_do_not_hold_up_the_flight() {
+fn missing_block_requests_do_not_delay_timeouts() {
     let rtt = Span::from_us(100);
     let config = FlowConfig {
         reordering: Span::from_us(10),
@@ -39,7 +39,7 @@ fn blocks_that_wait_in_vain_do_not_hold_up_the_flight() {
         }),
         ..FlowConfig::new(Bytes::new(8 * 40 * 1_000), 1_000, rtt)
     };
-    let mut sender = Sender::new(config, Shuts(Bytes::MAX), Time::ZERO);
+    let mut sender = Sender::new(config, OnePacketAfterLoss(Bytes::MAX), Time::ZERO);
     let mut now = Time::ZERO;
     while sender.poll(now) == SendState::Now {
         sender.send(now);
@@ -51,11 +51,11 @@ fn blocks_that_wait_in_vain_do_not_hold_up_the_flight() {
         now = Time::ZERO + rtt + Span::from_us(u64::from(seq).cast_signed());
         sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: 0, marked: false, attempt: 1 }, &[]);
     }
-    let (heard, in_flight) = (now, sender.in_flight());
+    let (last_ack_at, in_flight) = (now, sender.in_flight());
     assert!(in_flight > Bytes::new(200_000), "{in_flight}");
     while sender.in_flight() == in_flight && sender.poll(now) != SendState::Now {
         now = sender.next_timer();
-        assert!(now < heard + rtt.times(10), "nothing leaves until {now}, {:?}", sender.stats());
+        assert!(now < last_ack_at + rtt.times(10), "nothing leaves until {now}, {:?}", sender.stats());
         sender.on_timer(now);
     }
     assert!(sender.stats().timeouts > 5, "{:?}", sender.stats());

@@ -24,11 +24,11 @@ impl ControlLaw for RttExtremes {
 }
 
 #[test]
-fn the_law_hears_noise_and_the_timer_does_not() {
+fn rtt_noise_reaches_the_law_only() {
     let rtt = Span::from_us(100);
     let config = FlowConfig {
         rto_min: rtt,
-        noise: Noise { most: Span::from_us(50), seed: 3 },
+        noise: Noise { max: Span::from_us(50), seed: 3 },
         ..FlowConfig::new(Bytes::new(100_000), 1_000, rtt)
     };
     let mut sender = Sender::new(config, RttExtremes(Span::MAX, Span::ZERO), Time::ZERO);
@@ -39,9 +39,9 @@ fn the_law_hears_noise_and_the_timer_does_not() {
     for seq in 0..100 {
         sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: seq + 1, marked: false, attempt: 1 }, &[]);
     }
-    let RttExtremes(least, most) = *sender.law();
-    assert!(rtt <= least && least < rtt + Span::from_us(3), "{least}");
-    assert!(rtt + Span::from_us(47) < most && most <= rtt + Span::from_us(50), "{most}");
+    let RttExtremes(min_rtt, max_rtt) = *sender.law();
+    assert!(rtt <= min_rtt && min_rtt < rtt + Span::from_us(3), "{min_rtt}");
+    assert!(rtt + Span::from_us(47) < max_rtt && max_rtt <= rtt + Span::from_us(50), "{max_rtt}");
     assert_eq!(sender.smoothed_rtt(), rtt);
     assert!(sender.is_complete());
 }

@@ -54,44 +54,44 @@ fn acknowledge_the_rest(sender: &mut Sender<LossRecorder>) {
 /// The first packet of ten is lost, and no packet was sent late enough after it to prove that. The packet's own timer expires
 /// 150 us after it was sent. The flow's timer restarts with each acknowledgement, the last time at 109 us.
 #[test]
-fn acknowledgements_do_not_put_it_off() {
-    for (loss_timer, strikes_us) in [(LossTimer::Packet, 150), (LossTimer::Flow, 109 + 150)] {
+fn acks_do_not_restart_a_packet_timer() {
+    for (loss_timer, expires_us) in [(LossTimer::Packet, 150), (LossTimer::Flow, 109 + 150)] {
         let mut sender = ten(loss_timer);
         acknowledge_the_rest(&mut sender);
-        assert_eq!(sender.next_timer(), Time::from_us(strikes_us), "{loss_timer:?}");
+        assert_eq!(sender.next_timer(), Time::from_us(expires_us), "{loss_timer:?}");
     }
 }
 
 /// All ten are lost. Each timer applies to its own packet, counts as a timeout, and is reported to the law.
 #[test]
-fn it_strikes_its_packet_alone() {
+fn a_packet_timer_expires_for_its_packet_only() {
     let mut sender = ten(LossTimer::Packet);
     for seq in 0..10 {
         let now = Time::from_us(seq) + RTO;
         assert_eq!(sender.next_timer(), now);
         sender.on_timer(now);
         assert_eq!(sender.in_flight(), Bytes::new(1_000 * (9 - seq)));
-        let told = sender.law().0.expect("a loss");
-        assert_eq!((told.lost, told.sent_at, told.cause), (Bytes::new(1_000), Time::from_us(seq), LossCause::Timeout));
+        let loss = sender.law().0.expect("a loss");
+        assert_eq!((loss.lost, loss.sent_at, loss.cause), (Bytes::new(1_000), Time::from_us(seq), LossCause::Timeout));
     }
-    assert_eq!((sender.stats().timeouts, sender.stats().heard), (10, 10));
+    assert_eq!((sender.stats().timeouts, sender.stats().loss_events), (10, 10));
 }
 
 /// The same if timeouts are not reported to the law: none is reported, and none counts as reported.
 #[test]
-fn it_is_kept_from_the_law() {
+fn packet_timeouts_are_not_reported_if_disabled() {
     let mut sender = of_ten(LossTimer::Packet, false);
     for seq in 0..10 {
         sender.on_timer(Time::from_us(seq) + RTO);
     }
     assert!(sender.law().0.is_none());
-    assert_eq!((sender.stats().timeouts, sender.stats().heard), (10, 0));
+    assert_eq!((sender.stats().timeouts, sender.stats().loss_events), (10, 0));
 }
 
 /// A packet that is sent again has a timer as long as the first, regardless of the number of transmissions and of the
 /// round trips.
 #[test]
-fn it_neither_backs_off_nor_follows_round_trips() {
+fn a_packet_timer_has_no_backoff() {
     let mut sender = ten(LossTimer::Packet);
     acknowledge_the_rest(&mut sender);
     for attempt in 1..20 {
@@ -102,5 +102,5 @@ fn it_neither_backs_off_nor_follows_round_trips() {
         assert_eq!((again.seq, u32::from(again.attempt)), (0, attempt + 1));
     }
     assert_eq!((sender.stats().timeouts, sender.stats().retransmits), (19, 19));
-    assert_eq!(sender.least_wait(), RTO);
+    assert_eq!(sender.min_rto_wait(), RTO);
 }

@@ -23,7 +23,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: if std::env::var_os("NARROWS_ALL_CASES").is_some() { 4_096 } else { 512 }, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_between_two_ends(bytes in script()) {
+    fn two_ends_survive_any_operations(bytes in script()) {
         bodies::pair(&bytes);
     }
 }

@@ -31,7 +31,7 @@ impl ControlLaw for AckedTotals {
 /// The receiver holds back the acknowledgement of 0 to 2, acknowledges a copy of 2 at once, and then the three together,
 /// marked.
 #[test]
-fn an_acknowledgement_whose_newest_packet_is_known_still_counts() {
+fn an_ack_with_a_known_newest_packet_counts() {
     let rtt = Span::from_us(100);
     let config = FlowConfig::new(Bytes::new(4_000), 1_000, rtt);
     let mut sender = Sender::new(config, AckedTotals::default(), Time::ZERO);

@@ -21,18 +21,18 @@ const RULES: CwndValidationConfig = CwndValidationConfig { restart: true, valida
 
 /// A law, with a record of everything reported to it.
 #[derive(Clone)]
-struct Overheard {
+struct RecordedLaw {
     law: Law,
-    told: Rc<RefCell<Vec<String>>>,
+    events: Rc<RefCell<Vec<String>>>,
 }
 
-impl Overheard {
-    fn note(&self, told: String) {
-        self.told.borrow_mut().push(told);
+impl RecordedLaw {
+    fn note(&self, event: String) {
+        self.events.borrow_mut().push(event);
     }
 }
 
-impl ControlLaw for Overheard {
+impl ControlLaw for RecordedLaw {
     fn on_sent(&mut self, sent: &Sent) -> Cookie {
         self.note(format!("{sent:?}"));
         self.law.on_sent(sent)
@@ -126,7 +126,7 @@ trait TestHost {
 
 /// The simulator's, with its receiver. Packets are in sending order.
 struct Simulated {
-    sender: Sender<Overheard>,
+    sender: Sender<RecordedLaw>,
     receiver: Receiver,
     away: VecDeque<(u32, u8)>,
 }
@@ -145,7 +145,7 @@ impl TestHost for Simulated {
     fn arrive(&mut self, now: Time, marked: Option<bool>) {
         let (seq, attempt) = self.away.pop_front().unwrap();
         let Some(marked) = marked else { return };
-        for reply in self.receiver.on_data(now, DataHeader { seq, marked, asks: false }).into_iter().flatten() {
+        for reply in self.receiver.on_data(now, DataHeader { seq, marked, requests_ack: false }).into_iter().flatten() {
             let header = AckHeader {
                 seq: reply.seq,
                 covers: reply.covers,
@@ -172,7 +172,7 @@ impl TestHost for Simulated {
 
 /// A transport's, with its receiver.
 struct TransportHost {
-    channel: Channel<Overheard, TestMessage>,
+    channel: Channel<RecordedLaw, TestMessage>,
     arrivals: ReceivedPackets,
     away: VecDeque<u64>,
 }
@@ -193,8 +193,8 @@ impl TestHost for TransportHost {
         let Some(marked) = marked else { return };
         let codepoint = if marked { Codepoint::Ce } else { Codepoint::Ect0 };
         assert!(self.arrivals.on_packet(now, number, codepoint, AckEliciting::Yes));
-        assert_eq!(self.arrivals.answer_at(), now, "each packet is answered at once");
-        let acks = self.arrivals.answer(now).unwrap();
+        assert_eq!(self.arrivals.ack_due_at(), now, "each packet is answered at once");
+        let acks = self.arrivals.ack(now).unwrap();
         self.channel.acked(now, 0, &acks).unwrap();
     }
 
@@ -251,7 +251,7 @@ proptest! {
 
     /// Under every law, with losses and marks, with either timer.
     #[test]
-    fn both_hosts_tell_the_law_the_same(
+    fn sender_and_channel_report_the_same_events(
         kind in 0..8usize,
         seed in any::<u64>(),
         packets in 1..2_000u32,
@@ -264,8 +264,8 @@ proptest! {
             [LawKind::NewReno, LawKind::Cubic, LawKind::Dctcp, LawKind::Bbr, LawKind::UnoCc, LawKind::Gemini, LawKind::Copa, LawKind::Vegas];
         let path = PathInfo { base_rtt: RTT, intra_rtt: RTT, line_rate: Rate::from_gbps(8), mss: Bytes::new(MSS.into()) };
         let law = catalog::build(kinds[kind], &path, &[]).unwrap();
-        let [heard, also] = [(); 2].map(|()| Rc::new(RefCell::new(Vec::new())));
-        let overheard = |told: &Rc<_>| Overheard { law: law.clone(), told: Rc::clone(told) };
+        let [sender_events, channel_events] = [(); 2].map(|()| Rc::new(RefCell::new(Vec::new())));
+        let recorded = |events: &Rc<_>| RecordedLaw { law: law.clone(), events: Rc::clone(events) };
         let size = Bytes::new(u64::from(MSS) * u64::from(packets - 1) + u64::from(last_bytes));
         // Longer than every queue here: hosts differ in the handling of packets that arrive after they were declared lost.
         let rto_min = RTT.times(50);
@@ -274,31 +274,31 @@ proptest! {
         let tcp = TcpConfig { usage: RULES, ..TcpConfig::NONE };
         let config = FlowConfig { loss_timer, rto_min, tcp, ..FlowConfig::new(size, MSS, RTT) };
         let mut simulated = Simulated {
-            sender: Sender::new(config, overheard(&heard), Time::ZERO),
+            sender: Sender::new(config, recorded(&sender_events), Time::ZERO),
             receiver: Receiver::new(packets, 1, Recovery::Selective),
             away: VecDeque::new(),
         };
         let message = TestMessage { packets, last_bytes, next: 0, lost: VecDeque::new(), acked: BTreeSet::new() };
         let config = ChannelConfig { timing, usage: RULES, ..ChannelConfig::new(RTT, MSS) };
-        let answering = AckPolicy { every: 1, delay: Span::ZERO, echo: Span::ZERO, timestamps: false };
+        let policy = AckPolicy { every: 1, delay: Span::ZERO, echo: Span::ZERO, timestamps: false };
         let mut transport = TransportHost {
-            channel: Channel::new(config, overheard(&also), message, Time::ZERO),
-            arrivals: ReceivedPackets::new(answering),
+            channel: Channel::new(config, recorded(&channel_events), message, Time::ZERO),
+            arrivals: ReceivedPackets::new(policy),
             away: VecDeque::new(),
         };
 
         let left = transfer(&mut simulated, seed, loss, marks);
-        let also_left = transfer(&mut transport, seed, loss, marks);
-        for (at, (one, other)) in left.iter().zip(&also_left).enumerate() {
+        let channel_packets = transfer(&mut transport, seed, loss, marks);
+        for (at, (one, other)) in left.iter().zip(&channel_packets).enumerate() {
             prop_assert_eq!(one, other, "departure {}", at);
         }
-        prop_assert_eq!(left.len(), also_left.len());
+        prop_assert_eq!(left.len(), channel_packets.len());
         prop_assert!(left.len() >= packets as usize);
-        let (heard, also) = (heard.borrow(), also.borrow());
-        for (at, (one, other)) in heard.iter().zip(also.iter()).enumerate() {
+        let (sender_events, channel_events) = (sender_events.borrow(), channel_events.borrow());
+        for (at, (one, other)) in sender_events.iter().zip(channel_events.iter()).enumerate() {
             prop_assert_eq!(one, other, "call {}", at);
         }
-        prop_assert_eq!(heard.len(), also.len());
-        prop_assert!(heard.len() >= left.len() + (packets as usize).min(left.len()));
+        prop_assert_eq!(sender_events.len(), channel_events.len());
+        prop_assert!(sender_events.len() >= left.len() + (packets as usize).min(left.len()));
     }
 }

@@ -5,9 +5,9 @@ use laws::{Ack, ControlLaw, LawActions, Loss, SendLimits};
 use units::{Bytes, Span, Time};
 
 /// A thousand packets until the first acknowledgement, ten from then on.
-struct Shrinks(u64);
+struct ShrinkingWindow(u64);
 
-impl ControlLaw for Shrinks {
+impl ControlLaw for ShrinkingWindow {
     fn on_ack(&mut self, _: &Ack) {
         self.0 = 10;
     }
@@ -24,10 +24,10 @@ impl ControlLaw for Shrinks {
 }
 
 #[test]
-fn a_lost_window_larger_than_what_is_permitted_next_is_given_up_in_two_timeouts() {
+fn a_lost_window_is_declared_lost_within_two_timeouts() {
     let rtt = Span::from_us(100);
     let config = FlowConfig::new(Bytes::new(2_000_000), 1_000, rtt);
-    let mut sender = Sender::new(config, Shrinks(1_000), Time::ZERO);
+    let mut sender = Sender::new(config, ShrinkingWindow(1_000), Time::ZERO);
     let mut now = Time::ZERO;
     // A thousand packets over a round trip; only the first arrives.
     while sender.poll(now) == SendState::Now {

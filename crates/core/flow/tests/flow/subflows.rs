@@ -20,7 +20,7 @@ struct LawEvents {
     marked: u64,
     notifications: u32,
     /// Times at which its timer expired.
-    struck: Vec<Time>,
+    timer_expirations: Vec<Time>,
 }
 
 /// A constant window and rate. It recognises its own packets.
@@ -28,44 +28,44 @@ struct FixedLaw {
     name: u64,
     permit: SendLimits,
     timer: Time,
-    told: Rc<RefCell<Vec<LawEvents>>>,
+    events: Rc<RefCell<Vec<LawEvents>>>,
 }
 
 impl FixedLaw {
-    fn hear(&self, of: impl FnOnce(&mut LawEvents)) {
-        of(&mut self.told.borrow_mut()[self.name as usize]);
+    fn record(&self, of: impl FnOnce(&mut LawEvents)) {
+        of(&mut self.events.borrow_mut()[self.name as usize]);
     }
 }
 
 impl ControlLaw for FixedLaw {
     fn on_sent(&mut self, sent: &Sent) -> Cookie {
-        self.hear(|told| told.sent.push(sent.in_flight.get()));
+        self.record(|events| events.sent.push(sent.in_flight.get()));
         Cookie(self.name)
     }
 
     fn on_ack(&mut self, ack: &Ack) {
         assert_eq!(ack.cookie, Cookie(self.name), "an acknowledgement of another law's packet");
-        self.hear(|told| {
-            told.delivered += ack.acked.get();
-            told.marked += ack.marked.get();
+        self.record(|events| {
+            events.delivered += ack.acked.get();
+            events.marked += ack.marked.get();
         });
-        assert_eq!(ack.delivered.get(), self.told.borrow()[self.name as usize].delivered);
+        assert_eq!(ack.delivered.get(), self.events.borrow()[self.name as usize].delivered);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.hear(|told| {
-            told.lost += loss.lost.get();
-            told.losses += 1;
+        self.record(|events| {
+            events.lost += loss.lost.get();
+            events.losses += 1;
         });
     }
 
     fn on_notification(&mut self, _: &Notification) {
-        self.hear(|told| told.notifications += 1);
+        self.record(|events| events.notifications += 1);
     }
 
     fn on_timer(&mut self, now: Time) {
         self.timer = Time::NEVER;
-        self.hear(|told| told.struck.push(now));
+        self.record(|events| events.timer_expirations.push(now));
     }
 
     fn next_timer(&self) -> Time {
@@ -83,18 +83,18 @@ impl ControlLaw for FixedLaw {
 
 /// Creates a flow with a law for each subflow, with these windows in packets.
 fn flow(windows: &[u64], pacing: Rate) -> (Sender<FixedLaw>, Rc<RefCell<Vec<LawEvents>>>) {
-    let told = Rc::new(RefCell::new(vec![LawEvents::default(); windows.len()]));
+    let events = Rc::new(RefCell::new(vec![LawEvents::default(); windows.len()]));
     let law = |name: usize| FixedLaw {
         name: name as u64,
         permit: SendLimits { window: Bytes::new(windows[name] * u64::from(MSS)), pacing },
         timer: Time::from_us(10 + 10 * name as u64),
-        told: told.clone(),
+        events: events.clone(),
     };
     let paths =
         LoadBalancing::UnoLb(UnoLb { subflows: windows.len() as u8, recent: None, random: false, own_laws: true });
     let config = FlowConfig { paths, ..FlowConfig::new(Bytes::new(100_000), MSS, RTT) };
     let sender = Sender::new(config, law(0), Time::ZERO).with_laws((1..windows.len()).map(law), Time::ZERO);
-    (sender, told)
+    (sender, events)
 }
 
 /// Sends all packets that may be sent now. Returns each packet with its path.
@@ -116,22 +116,22 @@ fn acknowledge_marked(sender: &mut Sender<FixedLaw>, now: Time, seq: u32, marked
     sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: 0, marked, attempt: 1 }, &[]);
 }
 
-fn told_of<T>(told: &RefCell<Vec<LawEvents>>, of: impl Fn(&LawEvents) -> T) -> Vec<T> {
-    told.borrow().iter().map(of).collect()
+fn events_of<T>(events: &RefCell<Vec<LawEvents>>, of: impl Fn(&LawEvents) -> T) -> Vec<T> {
+    events.borrow().iter().map(of).collect()
 }
 
 #[test]
-fn a_full_subflow_is_passed_over() {
-    let (mut sender, told) = flow(&[1, 2, 3], Rate::MAX);
+fn a_full_subflow_is_skipped() {
+    let (mut sender, events) = flow(&[1, 2, 3], Rate::MAX);
     let first = send_all(&mut sender, Time::ZERO);
     // In turn: 0 1 2, 1 2, 2.
     let paths: Vec<u16> = first.iter().map(|(_, path)| *path).collect();
     assert_eq!(paths, [0, 1, 2, 1, 2, 2].map(|subflow| paths[subflow]));
     assert_eq!(
-        first.iter().map(|(segment, _)| segment.asks()).collect::<Vec<_>>(),
+        first.iter().map(|(segment, _)| segment.requests_ack()).collect::<Vec<_>>(),
         [false, false, false, false, false, true]
     );
-    let sent = told_of(&told, |told| told.sent.clone());
+    let sent = events_of(&events, |events| events.sent.clone());
     assert_eq!(sent, [vec![1_000], vec![1_000, 2_000], vec![1_000, 2_000, 3_000]]);
     assert_eq!((sender.in_flight(), sender.send_limits().window), (Bytes::new(6_000), Bytes::new(6_000)));
     assert_eq!((sender.actions().increases, sender.law().name), (3, 0));
@@ -139,12 +139,12 @@ fn a_full_subflow_is_passed_over() {
     acknowledge(&mut sender, Time::from_us(100), 3);
     let next = send_all(&mut sender, Time::from_us(100));
     assert_eq!(next.iter().map(|(segment, path)| (segment.seq, *path)).collect::<Vec<_>>(), [(6, paths[1])]);
-    assert_eq!((sender.delivered(), told.borrow()[1].delivered), (Bytes::new(1_000), 1_000));
+    assert_eq!((sender.delivered(), events.borrow()[1].delivered), (Bytes::new(1_000), 1_000));
 }
 
 #[test]
-fn a_loss_is_its_own_laws_and_is_mended_by_another() {
-    let (mut sender, told) = flow(&[2, 3, 2], Rate::MAX);
+fn another_subflow_retransmits_a_loss() {
+    let (mut sender, events) = flow(&[2, 3, 2], Rate::MAX);
     let first = send_all(&mut sender, Time::ZERO);
     assert_eq!(first.len(), 7);
     // Packets 1, 4 and 6 were sent on the second subflow, and so is the next.
@@ -155,17 +155,17 @@ fn a_loss_is_its_own_laws_and_is_mended_by_another() {
         acknowledge(&mut sender, Time::from_us(100), seq);
     }
     // Acknowledgements on other subflows are no evidence for it. A packet of its own sent 30 us later is: 1 and 4 are lost.
-    assert_eq!(told_of(&told, |told| told.losses), [0; 3]);
+    assert_eq!(events_of(&events, |events| events.losses), [0; 3]);
     acknowledge(&mut sender, Time::from_us(130), 7);
-    let heard = told_of(&told, |told| (told.lost, told.losses));
-    assert_eq!(heard, [(0, 0), (2_000, 1), (0, 0)], "both at once, and to nobody else");
+    let losses = events_of(&events, |events| (events.lost, events.losses));
+    assert_eq!(losses, [(0, 0), (2_000, 1), (0, 0)], "both at once, and to no other law");
     // All subflows may send. The second does not resend the packets that it lost.
     let again = send_all(&mut sender, Time::from_us(130));
-    let bad = first[1].1;
-    let mended: Vec<_> = again.iter().take_while(|(segment, _)| segment.attempt == 2).collect();
-    assert_eq!(mended.iter().map(|(segment, _)| segment.seq).collect::<Vec<_>>(), [1, 4]);
-    assert!(mended.iter().all(|(_, path)| *path != bad));
-    assert_eq!(told.borrow()[1].delivered, 2_000);
+    let lossy_path = first[1].1;
+    let retransmitted: Vec<_> = again.iter().take_while(|(segment, _)| segment.attempt == 2).collect();
+    assert_eq!(retransmitted.iter().map(|(segment, _)| segment.seq).collect::<Vec<_>>(), [1, 4]);
+    assert!(retransmitted.iter().all(|(_, path)| *path != lossy_path));
+    assert_eq!(events.borrow()[1].delivered, 2_000);
 }
 
 #[test]
@@ -177,36 +177,36 @@ fn each_subflow_has_its_own_pace() {
     assert_eq!(send_all(&mut sender, Time::from_us(10)).len(), 2);
     // The first subflow's window is full.
     assert_eq!(send_all(&mut sender, Time::from_us(20)).len(), 1);
-    assert_eq!((sender.retimes(), sender.next_send()), (true, Time::from_us(20)));
+    assert_eq!((sender.may_reschedule(), sender.next_send()), (true, Time::from_us(20)));
     acknowledge(&mut sender, Time::from_us(25), 0);
     assert_eq!(sender.poll(Time::from_us(25)), SendState::Now);
 }
 
 #[test]
-fn a_signal_is_heard_by_the_law_of_its_packet_and_by_all_if_it_names_none() {
-    let (mut sender, told) = flow(&[1, 1, 1], Rate::MAX);
+fn signals_reach_the_law_of_their_packet_or_all_laws() {
+    let (mut sender, events) = flow(&[1, 1, 1], Rate::MAX);
     send_all(&mut sender, Time::ZERO);
     let now = Time::from_us(50);
     sender.on_cnp(now, 1, 1);
-    assert_eq!(told_of(&told, |told| told.notifications), [0, 1, 0]);
+    assert_eq!(events_of(&events, |events| events.notifications), [0, 1, 0]);
     sender.on_direct_int(now, 2, 1, &[]);
-    assert_eq!(told_of(&told, |told| told.notifications), [0, 1, 1]);
+    assert_eq!(events_of(&events, |events| events.notifications), [0, 1, 1]);
     // For a transmission that is no longer known, all laws are notified.
     sender.on_cnp(now, 1, 2);
     sender.on_notification(&Notification::DirectCnp { now });
-    assert_eq!((told_of(&told, |told| told.notifications), sender.stats().cnps), (vec![2, 3, 3], 3));
+    assert_eq!((events_of(&events, |events| events.notifications), sender.stats().cnps), (vec![2, 3, 3], 3));
     // None of them reads that, so each receives a round trip of marks.
     for seq in 0..3 {
         acknowledge(&mut sender, Time::from_us(100), seq);
     }
-    assert_eq!(told_of(&told, |told| told.marked), [1_000; 3]);
+    assert_eq!(events_of(&events, |events| events.marked), [1_000; 3]);
 }
 
 /// A packet was resent on another subflow, and then its first transmission arrives after all: its mark does not count for the
 /// other one.
 #[test]
-fn a_late_packets_mark_is_nobodys() {
-    let (mut sender, told) = flow(&[2, 2], Rate::MAX);
+fn marks_of_late_packets_are_dropped() {
+    let (mut sender, events) = flow(&[2, 2], Rate::MAX);
     send_all(&mut sender, Time::ZERO);
     acknowledge(&mut sender, Time::from_us(30), 2);
     send_all(&mut sender, Time::from_us(30));
@@ -214,30 +214,33 @@ fn a_late_packets_mark_is_nobodys() {
         acknowledge(&mut sender, Time::from_us(130), seq);
     }
     // Packet 0 was sent on the first subflow and is lost.
-    assert_eq!(told_of(&told, |told| told.lost), [1_000, 0]);
+    assert_eq!(events_of(&events, |events| events.lost), [1_000, 0]);
     let again = send_all(&mut sender, Time::from_us(130))[0].0;
     assert_eq!((again.seq, again.attempt), (0, 2));
     acknowledge_marked(&mut sender, Time::from_us(131), 0, true);
-    assert_eq!(told_of(&told, |told| told.marked), [0, 0]);
+    assert_eq!(events_of(&events, |events| events.marked), [0, 0]);
     assert_eq!((sender.stats().marked, sender.stats().spurious), (Bytes::new(1_000), 1));
 }
 
 #[test]
 fn each_laws_timer_is_its_own() {
-    let (mut sender, told) = flow(&[1, 1, 1], Rate::MAX);
+    let (mut sender, events) = flow(&[1, 1, 1], Rate::MAX);
     for us in [10, 20, 30] {
         let now = Time::from_us(us);
         assert_eq!((sender.law_timer(), sender.next_timer()), (now, now));
         sender.on_timer(now);
     }
-    let struck = [10, 20, 30].map(|us| vec![Time::from_us(us)]);
-    assert_eq!((told_of(&told, |told| told.struck.clone()), sender.law_timer()), (struck.to_vec(), Time::NEVER));
+    let timer_expirations = [10, 20, 30].map(|us| vec![Time::from_us(us)]);
+    assert_eq!(
+        (events_of(&events, |events| events.timer_expirations.clone()), sender.law_timer()),
+        (timer_expirations.to_vec(), Time::NEVER)
+    );
 }
 
 /// Packets and acknowledgements of other subflows do not postpone the timeout of a subflow that has lost one.
 #[test]
-fn a_timeout_runs_from_what_the_subflow_heard() {
-    let (mut sender, told) = flow(&[1, 1, 1], Rate::MAX);
+fn a_timeout_runs_from_the_last_ack_of_its_subflow() {
+    let (mut sender, events) = flow(&[1, 1, 1], Rate::MAX);
     for law in 0..3 {
         sender.on_timer(Time::from_us(10 + 10 * law));
     }
@@ -250,7 +253,7 @@ fn a_timeout_runs_from_what_the_subflow_heard() {
     assert_eq!(send_all(&mut sender, Time::from_us(130)).len(), 2);
     assert_eq!(sender.next_timer(), timeout);
     sender.on_timer(timeout);
-    assert_eq!(told_of(&told, |told| (told.lost, told.losses)), [(1_000, 1), (0, 0), (0, 0)]);
+    assert_eq!(events_of(&events, |events| (events.lost, events.losses)), [(1_000, 1), (0, 0), (0, 0)]);
     assert_eq!(sender.stats().timeouts, 1);
     // It is resent on its own subflow, since the others are full, and only that one waits twice as long.
     assert_eq!(send_all(&mut sender, timeout).iter().map(|(segment, _)| segment.seq).collect::<Vec<_>>(), [0]);

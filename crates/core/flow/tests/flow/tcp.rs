@@ -21,12 +21,12 @@ struct TcpEvents {
 /// A window of 20 packets. A loss or a mark halves it.
 struct Halves {
     window: u64,
-    told: Rc<RefCell<TcpEvents>>,
+    events: Rc<RefCell<TcpEvents>>,
 }
 
 impl ControlLaw for Halves {
     fn on_ack(&mut self, ack: &Ack) {
-        self.told.borrow_mut().limited_elsewhere.push(ack.app_limited);
+        self.events.borrow_mut().limited_elsewhere.push(ack.app_limited);
         if !ack.marked.is_zero() && self.window == 20 {
             self.window /= 2;
         }
@@ -38,7 +38,7 @@ impl ControlLaw for Halves {
 
     fn on_notification(&mut self, notification: &Notification) {
         if let Notification::Idle { idle, timeouts, .. } = *notification {
-            self.told.borrow_mut().idle.push((idle, timeouts));
+            self.events.borrow_mut().idle.push((idle, timeouts));
             self.window = 4;
         }
     }
@@ -54,17 +54,17 @@ impl ControlLaw for Halves {
 
 struct TcpFlow {
     sender: Sender<Halves>,
-    told: Rc<RefCell<TcpEvents>>,
+    events: Rc<RefCell<TcpEvents>>,
     now: Time,
 }
 
 impl TcpFlow {
     /// Sends twenty packets, a microsecond apart.
     fn new(tcp: TcpConfig) -> Self {
-        let told = Rc::new(RefCell::new(TcpEvents::default()));
-        let law = Halves { window: 20, told: Rc::clone(&told) };
+        let events = Rc::new(RefCell::new(TcpEvents::default()));
+        let law = Halves { window: 20, events: Rc::clone(&events) };
         let config = FlowConfig { reordering: Span::ZERO, tcp, ..FlowConfig::new(Bytes::new(1_000_000), MSS, RTT) };
-        let mut flow = Self { sender: Sender::new(config, law, Time::ZERO), told, now: Time::ZERO };
+        let mut flow = Self { sender: Sender::new(config, law, Time::ZERO), events, now: Time::ZERO };
         while flow.sender.poll(flow.now) == SendState::Now {
             flow.sender.send(flow.now);
             flow.now += Span::from_us(1);
@@ -78,10 +78,10 @@ impl TcpFlow {
     fn ack(&mut self, seq: u32, cumulative: u32, marked: bool) -> u32 {
         self.now += Span::from_us(1);
         self.sender.on_ack(self.now, &AckHeader { seq, covers: 1, cumulative, marked, attempt: 1 }, &[]);
-        self.leave()
+        self.send_allowed()
     }
 
-    fn leave(&mut self) -> u32 {
+    fn send_allowed(&mut self) -> u32 {
         let before = self.sender.stats().packets_sent;
         while self.sender.poll(self.now) == SendState::Now {
             self.sender.send(self.now);
@@ -117,12 +117,12 @@ fn a_law_does_not_grow_while_its_cut_is_spread() {
         flow.ack(seq, 0, false);
     });
     // The first of them reported the loss; after it the reduction was in progress.
-    let heard = flow.told.borrow().limited_elsewhere.clone();
-    assert_eq!(heard, (1..20).map(|seq| seq > 1).collect::<Vec<_>>());
+    let limited = flow.events.borrow().limited_elsewhere.clone();
+    assert_eq!(limited, (1..20).map(|seq| seq > 1).collect::<Vec<_>>());
     // The lost packet arrived: the cumulative number is past the 20 packets.
     flow.now += RTT;
     flow.sender.on_ack(flow.now, &AckHeader { seq: 0, covers: 1, cumulative: 20, marked: false, attempt: 2 }, &[]);
-    assert_eq!(flow.told.borrow().limited_elsewhere.last(), Some(&false));
+    assert_eq!(flow.events.borrow().limited_elsewhere.last(), Some(&false));
     assert_eq!(flow.sender.send_limits().window, Bytes::new(10_000));
 }
 
@@ -163,9 +163,9 @@ fn a_flow_that_was_idle_restarts() {
         }
         // The last packet was sent at 19 us; the timeout is 200 us. Ten of them and one microsecond later: ten halvings.
         flow.now = Time::ZERO + Span::from_us(19 + 2_000 + 1);
-        assert_eq!(flow.leave(), expected);
-        let told = if idle_restart { vec![(Span::from_us(2_001), 10)] } else { Vec::new() };
-        assert_eq!(flow.told.borrow().idle, told);
+        assert_eq!(flow.send_allowed(), expected);
+        let events = if idle_restart { vec![(Span::from_us(2_001), 10)] } else { Vec::new() };
+        assert_eq!(flow.events.borrow().idle, events);
     }
 }
 
@@ -175,5 +175,5 @@ fn a_flow_that_waits_is_not_idle() {
     let mut flow = TcpFlow::new(TcpConfig { usage: RESTART, ..TcpConfig::NONE });
     flow.now = Time::ZERO + Span::from_us(10_000);
     flow.ack(0, 1, false);
-    assert!(flow.told.borrow().idle.is_empty());
+    assert!(flow.events.borrow().idle.is_empty());
 }

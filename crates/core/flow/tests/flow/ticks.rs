@@ -5,9 +5,9 @@ use laws::{Ack, ControlLaw, LawActions, Loss, SendLimits};
 use units::{Bytes, Rate, Span, Tick, Time};
 
 /// 100 Gb/s until the first acknowledgement, then 30, with packets already scheduled timed again.
-struct Slows(Rate);
+struct SlowingLaw(Rate);
 
-impl ControlLaw for Slows {
+impl ControlLaw for SlowingLaw {
     fn on_ack(&mut self, _: &Ack) {
         self.0 = Rate::from_gbps(30);
     }
@@ -34,7 +34,7 @@ fn gaps_are_whole_ticks() {
         pacing: Pacing { tick: Tick::new(Span::from_ns(1)), header: 48, catches_up: false, ..Pacing::PLAIN },
         ..FlowConfig::new(Bytes::new(100_000), 1_000, Span::from_us(4))
     };
-    let mut sender = Sender::new(config, Slows(Rate::from_gbps(100)), Time::ZERO);
+    let mut sender = Sender::new(config, SlowingLaw(Rate::from_gbps(100)), Time::ZERO);
     let mut sent = Vec::new();
     let mut now = Time::ZERO;
     for packet in 0..6 {

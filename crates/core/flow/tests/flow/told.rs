@@ -7,7 +7,7 @@ use units::{Bytes, Span, Time};
 /// Records the marked bytes reported to it, and the number of notifications.
 #[derive(Default)]
 struct MarkRecorder {
-    reads: bool,
+    reads_cnps: bool,
     marked: u64,
     notifications: u32,
 }
@@ -28,7 +28,7 @@ impl ControlLaw for MarkRecorder {
     }
 
     fn reads_direct_cnps(&self) -> bool {
-        self.reads
+        self.reads_cnps
     }
 
     fn actions(&self) -> LawActions {
@@ -38,10 +38,10 @@ impl ControlLaw for MarkRecorder {
 
 /// Returns the events that a law receives for a direct CNP after 150 us, if a packet is acknowledged every 10 us from 100 us
 /// on.
-fn heard(reads: bool) -> (u64, u32, Bytes) {
+fn notified(reads_cnps: bool) -> (u64, u32, Bytes) {
     let rtt = Span::from_us(100);
     let config = FlowConfig::new(Bytes::new(100_000), 1_000, rtt);
-    let mut sender = Sender::new(config, MarkRecorder { reads, ..MarkRecorder::default() }, Time::ZERO);
+    let mut sender = Sender::new(config, MarkRecorder { reads_cnps, ..MarkRecorder::default() }, Time::ZERO);
     for packet in 0..100 {
         let now = Time::from_us(packet * 10);
         if packet == 15 {
@@ -57,8 +57,8 @@ fn heard(reads: bool) -> (u64, u32, Bytes) {
 }
 
 #[test]
-fn a_direct_cnp_is_a_round_trip_of_marks_where_it_is_not_read() {
+fn an_unread_direct_cnp_becomes_a_round_trip_of_marks() {
     // Packets of 1,000 bytes that were acknowledged from 150 us on and before 250 us.
-    assert_eq!(heard(false), (10_000, 1, Bytes::ZERO));
-    assert_eq!(heard(true), (0, 1, Bytes::ZERO));
+    assert_eq!(notified(false), (10_000, 1, Bytes::ZERO));
+    assert_eq!(notified(true), (0, 1, Bytes::ZERO));
 }

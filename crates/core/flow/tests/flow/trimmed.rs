@@ -18,7 +18,7 @@ fn nack(seq: u32, attempt: u8) -> AckHeader {
 
 /// Only that packet is resent, at once, and the others stay in flight.
 #[test]
-fn a_packet_that_is_asked_for_goes_again() {
+fn a_requested_packet_is_retransmitted() {
     let mut sender = four();
     sender.on_nack(Time::from_us(100), &nack(2, 1));
     assert_eq!((sender.in_flight(), sender.delivered()), (Bytes::new(3_000), Bytes::ZERO));
@@ -47,7 +47,7 @@ fn an_old_request_changes_nothing() {
 
 /// The cumulative number of a request counts, too: it may be the only report of the flow's end.
 #[test]
-fn a_request_may_say_that_all_came() {
+fn a_request_may_report_completion() {
     let mut sender = four();
     sender.on_nack(Time::from_us(100), &AckHeader { cumulative: 4, ..nack(3, 1) });
     assert!(sender.is_complete() && sender.in_flight().is_zero());

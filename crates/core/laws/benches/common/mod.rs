@@ -21,11 +21,11 @@ pub(crate) fn law(kind: LawKind) -> Law {
 /// twice the base, and half of the packets are marked.
 pub(crate) fn acks() -> Vec<Ack<'static>> {
     let gap = PATH.line_rate.tx_time(PATH.mss);
-    let a_trip = PATH.bdp().get() / PATH.mss.get();
+    let packets_per_rtt = PATH.bdp().get() / PATH.mss.get();
     let ack = |index: u64| {
         let now = Time::from_ms(1) + gap.times(index as u32);
-        let queued = index / a_trip % 4 == 3;
-        let rtt = if queued { PATH.base_rtt + gap.times((index % a_trip) as u32) } else { PATH.base_rtt };
+        let queued = index / packets_per_rtt % 4 == 3;
+        let rtt = if queued { PATH.base_rtt + gap.times((index % packets_per_rtt) as u32) } else { PATH.base_rtt };
         let marked = queued && mix64(index).is_multiple_of(2);
         Ack {
             now,
@@ -36,7 +36,7 @@ pub(crate) fn acks() -> Vec<Ack<'static>> {
             in_flight: PATH.bdp(),
             delivered: PATH.mss.times(index + 1),
             bytes_remaining: Bytes::MAX,
-            delivered_at_send: PATH.mss.times(index.saturating_sub(a_trip)),
+            delivered_at_send: PATH.mss.times(index.saturating_sub(packets_per_rtt)),
             delivered_time_at_send: now - rtt,
             send_elapsed: PATH.base_rtt,
             app_limited: false,

@@ -19,20 +19,20 @@ const MAX_PACKETS: u64 = 1 << 20;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(super) struct Aggregation {
-    began: Time,  // of an epoch, in which more was acknowledged than was expected
-    acked: Bytes, // in it
-    most: u32,    // packets beyond those expected, maximum of these five rounds
-    before: u32,  // the same in the five rounds before
+    began: Time,    // of an epoch, in which more was acknowledged than was expected
+    acked: Bytes,   // in it
+    max_extra: u32, // packets beyond those expected, maximum of these five rounds
+    before: u32,    // the same in the five rounds before
 }
 
 impl Aggregation {
     pub(super) const fn new() -> Self {
-        Self { began: Time::ZERO, acked: Bytes::ZERO, most: 0, before: 0 }
+        Self { began: Time::ZERO, acked: Bytes::ZERO, max_extra: 0, before: 0 }
     }
 
     /// Ends five rounds. The maximum then covers the last five to ten rounds.
     pub(super) fn end_rounds(&mut self) {
-        (self.before, self.most) = (self.most, 0);
+        (self.before, self.max_extra) = (self.max_extra, 0);
     }
 
     /// Begins a new epoch.
@@ -49,19 +49,19 @@ impl Aggregation {
         }
         self.acked = self.acked.saturating_add(ack.acked);
         let extra = self.acked.saturating_sub(expected).min(window);
-        self.most = self.most.max(packets(extra, mss));
+        self.max_extra = self.max_extra.max(packets(extra, mss));
     }
 
     /// Converts the counts after a change of the packet size.
     pub(super) fn count_in(&mut self, before: Bytes, mss: Bytes) {
-        for count in [&mut self.most, &mut self.before] {
+        for count in [&mut self.max_extra, &mut self.before] {
             *count = packets(before.times(u64::from(*count)), mss);
         }
     }
 
     /// Returns the amount by which the window is raised.
     pub(super) fn extra(&self, bandwidth: Rate, mss: Bytes) -> Bytes {
-        mss.times(self.most.max(self.before).into()).min(bandwidth.bytes_in(MAX))
+        mss.times(self.max_extra.max(self.before).into()).min(bandwidth.bytes_in(MAX))
     }
 }
 
@@ -75,32 +75,32 @@ mod tests {
     const RATE: Rate = Rate::from_bps(4_096 * 8_000_000);
     const WIDE: Bytes = MSS.times(1_000);
 
-    fn told(aggregation: &mut Aggregation, us: u64, packets: u64) {
+    fn ack_packets(aggregation: &mut Aggregation, us: u64, packets: u64) {
         aggregation.observe(&Ack { acked: MSS.times(packets), ..ack(&PATH, us) }, RATE, WIDE, MSS);
     }
 
     #[test]
-    fn a_bunch_counts_less_what_was_expected() {
+    fn a_burst_counts_in_excess_of_the_expected_bytes() {
         let mut aggregation = Aggregation::new();
-        told(&mut aggregation, 0, 8);
+        ack_packets(&mut aggregation, 0, 8);
         assert_eq!(aggregation.extra(RATE, MSS), MSS.times(8));
         // 8 packets are expected in 8 us: the epoch is over, and the next one begins with this burst.
-        told(&mut aggregation, 8, 8);
+        ack_packets(&mut aggregation, 8, 8);
         assert_eq!(aggregation.extra(RATE, MSS), MSS.times(8));
         // 16 were acknowledged after 5 us, with 5 expected.
-        told(&mut aggregation, 13, 8);
+        ack_packets(&mut aggregation, 13, 8);
         assert_eq!(aggregation.extra(RATE, MSS), MSS.times(11));
         // After 16 us another begins.
-        told(&mut aggregation, 24, 1);
-        assert_eq!(aggregation, Aggregation { began: ack(&PATH, 24).now, acked: MSS, most: 11, before: 0 });
+        ack_packets(&mut aggregation, 24, 1);
+        assert_eq!(aggregation, Aggregation { began: ack(&PATH, 24).now, acked: MSS, max_extra: 11, before: 0 });
     }
 
     #[test]
-    fn what_is_remembered_is_of_five_to_ten_rounds() {
+    fn the_maximum_covers_five_to_ten_rounds() {
         let mut aggregation = Aggregation::new();
-        told(&mut aggregation, 0, 8);
+        ack_packets(&mut aggregation, 0, 8);
         aggregation.end_rounds();
-        told(&mut aggregation, 100, 3);
+        ack_packets(&mut aggregation, 100, 3);
         assert_eq!(aggregation.extra(RATE, MSS), MSS.times(8));
         aggregation.end_rounds();
         assert_eq!(aggregation.extra(RATE, MSS), MSS.times(3));
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn the_excess_stays_in_packets_of_the_new_size() {
         let mut aggregation = Aggregation::new();
-        told(&mut aggregation, 0, 8);
+        ack_packets(&mut aggregation, 0, 8);
         aggregation.count_in(MSS, Bytes::new(1_000));
         // 32,768 B.
         assert_eq!(aggregation.extra(RATE, Bytes::new(1_000)), Bytes::new(33_000));
@@ -130,10 +130,10 @@ mod tests {
     #[test]
     fn an_old_epoch_ends() {
         let mut aggregation = Aggregation::new();
-        told(&mut aggregation, 0, MAX_PACKETS - 2);
-        told(&mut aggregation, 1, 1);
+        ack_packets(&mut aggregation, 0, MAX_PACKETS - 2);
+        ack_packets(&mut aggregation, 1, 1);
         assert_eq!(aggregation.began, ack(&PATH, 0).now);
-        told(&mut aggregation, 2, 1);
+        ack_packets(&mut aggregation, 2, 1);
         assert_eq!((aggregation.began, aggregation.acked), (ack(&PATH, 2).now, MSS));
     }
 }

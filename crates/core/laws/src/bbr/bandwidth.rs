@@ -11,9 +11,9 @@ const ROUNDS: u8 = 10;
 #[repr(C)]
 pub(super) struct MaxBandwidth {
     samples: [Rate; ROUNDS as usize],
-    current: u8,   // the place of this round
+    current: u8,   // the slot of this round
     unsampled: u8, // rounds begun since the newest sample, ten for more
-    best: u8,      // the place of the largest
+    best: u8,      // the slot of the largest
 }
 
 impl MaxBandwidth {
@@ -42,12 +42,12 @@ impl MaxBandwidth {
                 self.samples[usize::from((self.current + ROUNDS - age) % ROUNDS)] = Rate::ZERO;
             }
         }
-        let place = usize::from(self.current % ROUNDS);
-        self.samples[place] = self.samples[place].max(sample);
+        let slot = usize::from(self.current % ROUNDS);
+        self.samples[slot] = self.samples[slot].max(sample);
         if self.unsampled > 0 || sample > best {
-            for place in 0..ROUNDS {
-                if self.samples[usize::from(place)] > self.get() {
-                    self.best = place;
+            for slot in 0..ROUNDS {
+                if self.samples[usize::from(slot)] > self.get() {
+                    self.best = slot;
                 }
             }
         }
@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_the_largest_of_ten_rounds(steps in proptest::collection::vec((0..60u64, 1..1_000_000u64), 1..100)) {
+        fn bandwidth_is_the_maximum_of_ten_rounds(steps in proptest::collection::vec((0..60u64, 1..1_000_000u64), 1..100)) {
             let mut filter = MaxBandwidth::new();
             let mut all: Vec<(u64, u64)> = Vec::new();
             let mut round = 0;

@@ -58,7 +58,7 @@ mod tests {
     use crate::testbed::{PATH, ack};
 
     #[test]
-    fn starts_anywhere_but_in_the_drain() {
+    fn starts_in_any_phase_but_the_drain() {
         let mut seen = [0; PHASES as usize];
         for seed in 0..800 {
             seen[usize::from(Cycle::begin(seed, Time::from_us(seed)).phase)] += 1;

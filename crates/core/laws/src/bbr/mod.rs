@@ -131,13 +131,13 @@ impl Bbr {
     }
 
     /// Returns the minimum window of all modes: four packets.
-    fn least_window(&self) -> Bytes {
+    fn min_window(&self) -> Bytes {
         self.window.floor().times(4)
     }
 
     /// Returns the window during an RTT probe.
     fn probe_window(&self) -> Bytes {
-        self.bdp().scaled(self.params.probe_rtt_window).max(self.least_window())
+        self.bdp().scaled(self.params.probe_rtt_window).max(self.min_window())
     }
 
     /// Notes the window before a recovery or a probe of the RTT cuts it (`bbr_save_cwnd`).
@@ -172,12 +172,12 @@ impl Bbr {
     }
 
     /// Returns whether the smallest RTT has expired at `then`.
-    fn has_aged(&self, then: Time) -> bool {
+    fn min_rtt_has_expired(&self, then: Time) -> bool {
         then > self.min_rtt_at.saturating_add(self.params.min_rtt_window)
     }
 
     fn observe_rtt(&mut self, ack: &Ack) {
-        let aged = self.has_aged(ack.now) && self.min_rtt != Span::MAX;
+        let aged = self.min_rtt_has_expired(ack.now) && self.min_rtt != Span::MAX;
         if ack.rtt <= self.min_rtt || aged {
             self.min_rtt = ack.rtt;
             self.min_rtt_at = ack.now;
@@ -190,16 +190,16 @@ impl Bbr {
     }
 
     /// Performs the mode transition that is due.
-    fn move_on(&mut self, ack: &Ack) {
+    fn advance_mode(&mut self, ack: &Ack) {
         let probe_window = self.probe_window();
-        let seen = TransitionInputs { ack, params: &self.params, pipe: &self.pipe, probe_window };
+        let inputs = TransitionInputs { ack, params: &self.params, pipe: &self.pipe, probe_window };
         let before = self.mode;
-        self.mode = before.after_probe(&seen);
+        self.mode = before.after_probe(&inputs);
         if before.is_probing_rtt() && !self.mode.is_probing_rtt() {
             self.min_rtt_at = ack.now;
             self.window.set(self.window.bytes().max(self.prior_window));
         }
-        self.mode = self.mode.next(&seen, self.bdp(), self.min_rtt);
+        self.mode = self.mode.next(&inputs, self.bdp(), self.min_rtt);
     }
 
     fn set_pacing(&mut self) {
@@ -220,14 +220,14 @@ impl Bbr {
         } else {
             Bytes::ZERO
         };
-        let target = self.bdp().scaled(gain).saturating_add(extra).max(self.least_window());
+        let target = self.bdp().scaled(gain).saturating_add(extra).max(self.min_window());
         let grown = window.saturating_add(ack.acked);
         if self.recovery.conserves() {
             self.window.set(window.max(ack.in_flight + ack.acked));
         } else if full {
             self.window.set(grown.min(target));
         } else if window < target || ack.delivered < self.params.initial_window {
-            self.window.set(grown.max(self.least_window()));
+            self.window.set(grown.max(self.min_window()));
         }
         if self.mode.is_probing_rtt() {
             self.window.set(self.window.bytes().min(self.probe_window()));
@@ -239,12 +239,13 @@ impl Bbr {
     /// smallest RTT that has at least half of its lifetime behind it.
     fn resume(&mut self, now: Time) {
         self.aggregation.restart(now);
-        if self.min_rtt != Span::MAX && self.has_aged(now.saturating_add(self.params.min_rtt_window.over(2))) {
+        if self.min_rtt != Span::MAX && self.min_rtt_has_expired(now.saturating_add(self.params.min_rtt_window.over(2)))
+        {
             self.min_rtt = Span::MAX;
         }
         let is_over = self.mode.is_probe_over(now);
         if is_over {
-            self.mode = Mode::left_probe(&self.pipe, &self.params, now);
+            self.mode = Mode::after_rtt_probe(&self.pipe, &self.params, now);
             self.min_rtt_at = now;
         }
         if is_over || !self.recovery.is_open() {
@@ -302,7 +303,7 @@ impl ControlLaw for Bbr {
         }
         self.recover(ack);
         self.observe_rtt(ack);
-        self.move_on(ack);
+        self.advance_mode(ack);
         self.set_pacing();
         self.set_window(ack);
     }
@@ -380,7 +381,7 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use crate::testbed::{Bed, PATH, TestbedLink, ack, loss};
+    use crate::testbed::{PATH, Testbed, TestbedLink, ack, loss};
 
     const WAN: PathInfo = PathInfo {
         base_rtt: Span::from_ms(1),
@@ -389,10 +390,10 @@ mod tests {
         mss: Bytes::new(1_500),
     };
 
-    fn bed(flows: u64, change: impl Fn(&mut Params)) -> Bed<Bbr> {
+    fn bed(flows: u64, change: impl Fn(&mut Params)) -> Testbed<Bbr> {
         let link =
             TestbedLink { rate: WAN.line_rate, mark_over: Bytes::MAX, drop_over: WAN.bdp().times(4), phantom: None };
-        let mut bed = Bed::new(link);
+        let mut bed = Testbed::new(link);
         for flow in 0..flows {
             let mut params = Params::for_path(&WAN);
             change(&mut params);
@@ -429,11 +430,11 @@ mod tests {
     }
 
     #[test]
-    fn plans_with_four_packets_at_least() {
+    fn window_is_at_least_four_packets() {
         // 2 us at 10 Gb/s: a BDP of 1.7 packets.
         let path = PathInfo { base_rtt: Span::from_us(2), ..WAN };
         let link = TestbedLink { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::MAX, phantom: None };
-        let mut bed = Bed::new(link);
+        let mut bed = Testbed::new(link);
         let params = Params { ack_aggregation: false, ..Params::for_path(&path) };
         bed.add(Bbr::new(&path, params), &path, Time::ZERO);
         bed.run(Time::from_ms(1));
@@ -541,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn always_lets_a_packet_a_second_go() {
+    fn pacing_is_at_least_a_packet_a_second() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
         law.pacing = Rate::ZERO;
         assert_eq!(law.send_limits().pacing, Rate::from_bps(32_768));
@@ -567,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_conserves_packets_for_a_round_trip_and_then_the_window_is_back() {
+    fn a_loss_conserves_packets_for_a_round_trip_and_then_restores_the_window() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
         let packets = |law: &Bbr| law.send_limits().window.get() / PATH.mss.get();
         law.on_ack(&acked(0, 10, 1, 0));
@@ -595,7 +596,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_starts_from_a_packet_and_then_the_window_is_back() {
+    fn a_timeout_starts_from_a_packet_and_then_restores_the_window() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
         law.on_ack(&acked(0, 10, 1, 0));
         let before = law.send_limits().window;
@@ -619,7 +620,7 @@ mod tests {
     /// ten packets one times out: startup ends, and ten round trips after the rate of the path is halved the estimate
     /// is halved.
     #[test]
-    fn a_timeout_that_leaves_the_pipe_full_is_a_loss_like_others() {
+    fn a_timeout_with_a_full_pipe_is_a_loss() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
         let (mut now_us, mut delivered, mut estimates) = (0, 0, [Rate::ZERO; 2]);
         for (halved, estimate) in estimates.iter_mut().enumerate() {
@@ -658,7 +659,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_change_nothing_but_for_a_timeout_where_recovery_is_off() {
+    fn without_recovery_only_timeouts_change_the_window() {
         let mut law = Bbr::new(&PATH, Params { recovery: false, ..Params::for_path(&PATH) });
         law.on_ack(&ack(&PATH, 0));
         let before = law.send_limits();
@@ -672,15 +673,15 @@ mod tests {
     }
 
     #[test]
-    fn four_packets_are_of_the_new_size() {
+    fn the_minimum_window_follows_the_mss() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
         law.on_notification(&Notification::Mss(Bytes::new(9_000)));
-        assert_eq!((law.send_limits().window, law.least_window()), (PATH.mss.times(10), Bytes::new(36_000)));
+        assert_eq!((law.send_limits().window, law.min_window()), (PATH.mss.times(10), Bytes::new(36_000)));
     }
 
     /// A loss in the last flight holds the window until nothing is in flight, and new packets find it as it was.
     #[test]
-    fn a_recovery_ends_where_nothing_is_left_to_recover() {
+    fn recovery_ends_when_nothing_is_in_flight() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
         law.on_ack(&acked(0, 10, 1, 0));
         let before = law.send_limits().window;
@@ -695,7 +696,7 @@ mod tests {
     /// The smallest RTT expired while nothing was sent: the first acknowledgement after that measures it, and no probe
     /// begins. Where packets were always in flight, one does.
     #[test]
-    fn who_was_idle_need_not_probe_the_rtt() {
+    fn idleness_replaces_a_probe_of_the_rtt() {
         for was_idle in [false, true] {
             let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
             law.on_ack(&acked(0, 10, 1, 0));
@@ -714,7 +715,7 @@ mod tests {
     /// A smallest RTT measured at time 0 is replaced by the first one after idleness if half of its lifetime is over, so that
     /// no probe begins during the following packets.
     #[test]
-    fn who_was_idle_measures_the_rtt_before_a_probe_is_due() {
+    fn the_rtt_is_measured_after_idleness_before_a_probe_is_due() {
         for (resumed, probes) in [(4_000_000, true), (6_000_000, false)] {
             let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
             law.on_ack(&acked(0, 10, 1, 0));
@@ -730,7 +731,7 @@ mod tests {
 
     /// Eight packets of a window are lost each round trip, so the flow never leaves recovery.
     #[test]
-    fn random_loss_costs_what_it_loses() {
+    fn random_loss_costs_only_the_lost_bytes() {
         let mut bed = bed(1, |_| {});
         bed.lost_in_a_million = 10_000;
         bed.run(Time::from_ms(100));
@@ -746,12 +747,12 @@ mod tests {
     /// A round trip of 200 us, and acknowledgements that arrive once per millisecond: a window W is delivered once in a
     /// millisecond, the estimate is W / 1 ms, and two BDPs of that are 0.4 W. So the window shrinks to four packets, 48 Mb/s.
     #[test]
-    fn bunches_of_a_millisecond_need_the_extra_window() {
+    fn aggregated_acks_need_the_extra_window() {
         let path = PathInfo { base_rtt: Span::from_us(200), ..WAN };
         let [with, without] = [true, false].map(|ack_aggregation| {
             let link =
                 TestbedLink { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::MAX, phantom: None };
-            let mut bed = Bed::new(link);
+            let mut bed = Testbed::new(link);
             bed.bunches = Span::from_ms(1);
             let params = Params { ack_aggregation, ..Params::for_path(&path) };
             bed.add(Bbr::new(&path, params), &path, Time::ZERO);
@@ -766,7 +767,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_a_drought_do_not_lower_the_estimate() {
+    fn app_limited_samples_do_not_lower_the_estimate() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
         law.on_ack(&ack(&PATH, 100));
         let before = law.bandwidth.get();

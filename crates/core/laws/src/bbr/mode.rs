@@ -56,7 +56,7 @@ impl Mode {
     }
 
     /// Returns the mode after an RTT probe: the gain cycle, or startup if that had not filled the pipe.
-    pub(super) fn left_probe(pipe: &FullPipe, params: &Params, now: Time) -> Self {
+    pub(super) fn after_rtt_probe(pipe: &FullPipe, params: &Params, now: Time) -> Self {
         if pipe.is_full() { Self::probe_bw(params, now) } else { Self::Startup }
     }
 
@@ -83,26 +83,30 @@ impl Mode {
 
     /// Returns the mode after a step of an RTT probe. The probe lasts its fixed time and a round trip, from the moment when
     /// only its window is in flight.
-    pub(super) fn after_probe(self, seen: &TransitionInputs<'_>) -> Self {
+    pub(super) fn after_probe(self, inputs: &TransitionInputs<'_>) -> Self {
         let Self::ProbeRtt(probe) = self else { return self };
         if !probe.ends.is_set() {
-            let drained = seen.ack.in_flight <= seen.probe_window;
-            let ends = seen.ack.now + seen.params.probe_rtt_time.max(seen.ack.rtt);
+            let drained = inputs.ack.in_flight <= inputs.probe_window;
+            let ends = inputs.ack.now + inputs.params.probe_rtt_time.max(inputs.ack.rtt);
             return if drained { Self::ProbeRtt(RttProbe { ends }) } else { self };
         }
-        if self.is_probe_over(seen.ack.now) { Self::left_probe(seen.pipe, seen.params, seen.ack.now) } else { self }
+        if self.is_probe_over(inputs.ack.now) {
+            Self::after_rtt_probe(inputs.pipe, inputs.params, inputs.ack.now)
+        } else {
+            self
+        }
     }
 
     /// Returns the next of startup, drain and the gain cycle. `bdp` is the measured BDP.
-    pub(super) fn next(self, seen: &TransitionInputs<'_>, bdp: Bytes, min_rtt: units::Span) -> Self {
-        let drained = seen.ack.in_flight <= bdp;
+    pub(super) fn next(self, inputs: &TransitionInputs<'_>, bdp: Bytes, min_rtt: units::Span) -> Self {
+        let drained = inputs.ack.in_flight <= bdp;
         match self {
-            Self::Startup if seen.pipe.is_full() && drained => {
-                Self::probe_bw(seen.params, seen.ack.now).next(seen, bdp, min_rtt)
+            Self::Startup if inputs.pipe.is_full() && drained => {
+                Self::probe_bw(inputs.params, inputs.ack.now).next(inputs, bdp, min_rtt)
             }
-            Self::Startup if seen.pipe.is_full() => Self::Drain,
-            Self::Drain if drained => Self::probe_bw(seen.params, seen.ack.now).next(seen, bdp, min_rtt),
-            Self::ProbeBw(cycle) => Self::ProbeBw(cycle.next(seen.ack, min_rtt, bdp)),
+            Self::Startup if inputs.pipe.is_full() => Self::Drain,
+            Self::Drain if drained => Self::probe_bw(inputs.params, inputs.ack.now).next(inputs, bdp, min_rtt),
+            Self::ProbeBw(cycle) => Self::ProbeBw(cycle.next(inputs.ack, min_rtt, bdp)),
             Self::Startup | Self::Drain | Self::ProbeRtt(_) => self,
         }
     }

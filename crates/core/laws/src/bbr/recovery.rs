@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn one_loss_is_over_when_its_packet_has_come_again() {
+    fn recovery_ends_when_the_lost_packet_is_acked() {
         let mut recovery = Recovery::OPEN.lose(MSS, at(100), MSS);
         assert!(recovery.conserves() && !recovery.is_open());
         // The acknowledgement after the loss restarts the round, once.
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn more_losses_prolong_it() {
+    fn more_losses_prolong_recovery() {
         let mut recovery = Recovery::OPEN.lose(MSS, at(100), MSS).begin_round().0;
         recovery = recovery.lose(MSS.times(2), at(106), MSS);
         // Three packets are missing. The first round ends at 114 us, the last of the three was sent at 106 us.
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_conserves_nothing_and_waits_for_all_that_was_lost() {
+    fn after_a_timeout_recovery_waits_for_all_lost_bytes() {
         let mut recovery = Recovery::OPEN.time_out(MSS.times(20), at(100), MSS);
         assert!(recovery.restarts() && !recovery.begin_round().1);
         for us in 114..133 {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_counted_in_packets_of_the_new_size() {
+    fn missing_packets_follow_the_mss() {
         let recovery = Recovery::OPEN.lose(Bytes::new(6 * 1_500), at(100), Bytes::new(1_500));
         let jumbo = recovery.counted_in(Bytes::new(1_500), Bytes::new(9_000));
         assert_eq!((recovery.missing, jumbo.missing), (6, 1));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn small_packets_count_whole() {
+    fn short_packets_count_as_full() {
         let small = Bytes::new(100);
         let recovery = Recovery::OPEN.time_out(small, at(100), MSS);
         assert!(recovery.end_round().next(&Ack { acked: small, ..ack(&PATH, 114) }, MSS).is_open());

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_flat_rounds_fill_it() {
+    fn three_flat_rounds_fill_the_pipe() {
         let mut pipe = FullPipe::new();
         for mbps in [100, 200, 400, 480, 490] {
             pipe.end_round(Rate::from_mbps(mbps));
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_begins_the_count_again() {
+    fn a_timeout_restarts_the_round_count() {
         let mut pipe = FullPipe::new();
         for mbps in [400, 410, 420] {
             pipe.end_round(Rate::from_mbps(mbps));

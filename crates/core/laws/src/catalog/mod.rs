@@ -122,7 +122,7 @@ mod tests {
         mss: Bytes::new(4_096),
     };
 
-    fn made(kind: LawKind, path: &PathInfo, settings: &[(&str, ParamValue)]) -> Law {
+    fn law(kind: LawKind, path: &PathInfo, settings: &[(&str, ParamValue)]) -> Law {
         build(kind, path, settings).unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -138,7 +138,7 @@ mod tests {
         (marks, notifies): (bool, bool),
         left: Bytes,
     ) -> SendLimits {
-        let mut law = made(kind, &LONG_PATH, settings);
+        let mut law = self::law(kind, &LONG_PATH, settings);
         for now_us in (10..5_010).step_by(10) {
             let ack = if marks { marked(&LONG_PATH, now_us) } else { ack(&LONG_PATH, now_us) };
             if law.next_timer() <= ack.now {
@@ -153,20 +153,25 @@ mod tests {
     }
 
     #[test]
-    fn laws_hear_what_is_said_of_them() {
+    fn laws_use_the_signals_of_their_description() {
         for kind in LawKind::ALL {
             let info = kind.info();
-            let heard = |settings: &[(&str, ParamValue)], marks: bool, notifies: bool| {
+            let uses = |settings: &[(&str, ParamValue)], marks: bool, notifies: bool| {
                 permitted(kind, settings, false, false) != permitted(kind, settings, marks, notifies)
             };
-            assert_eq!(heard(&[], true, false), info.marks == EcnSupport::Heard, "{}", info.name);
+            assert_eq!(uses(&[], true, false), info.marks == EcnSupport::Used, "{}", info.name);
             if let EcnSupport::If(switch) = info.marks {
-                assert!(heard(&[(switch, ParamValue::Switch(true))], true, false), "{}", info.name);
+                assert!(uses(&[(switch, ParamValue::Switch(true))], true, false), "{}", info.name);
             }
-            assert_eq!(heard(&[], false, true), info.notified, "{}", info.name);
+            assert_eq!(uses(&[], false, true), info.notified, "{}", info.name);
             let marked_with = |left| permitted_with(kind, &[], (true, false), left);
-            assert_eq!(marked_with(Bytes::ZERO) != marked_with(Bytes::new(1 << 40)), info.reads_left, "{}", info.name);
-            assert_eq!(made(kind, &PATH, &[]).reads_direct_cnps(), info.notified, "{}", info.name);
+            assert_eq!(
+                marked_with(Bytes::ZERO) != marked_with(Bytes::new(1 << 40)),
+                info.reads_bytes_remaining,
+                "{}",
+                info.name
+            );
+            assert_eq!(self::law(kind, &PATH, &[]).reads_direct_cnps(), info.notified, "{}", info.name);
         }
     }
 
@@ -176,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_back_to_laws() {
+    fn law_names_round_trip() {
         for kind in LawKind::ALL {
             assert_eq!(LawKind::from_name(kind.info().name), Some(kind), "two laws have one name");
         }
@@ -184,13 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_changes_its_law_and_bears_its_range() {
+    fn every_parameter_changes_its_law_within_its_range() {
         for kind in LawKind::ALL {
-            let default = format!("{:?}", made(kind, &PATH, &[]));
+            let default = format!("{:?}", self::law(kind, &PATH, &[]));
             for param in kind.info().params {
                 let changed = [param.lowest, param.highest].map(|value| {
                     assert_eq!(value.quantity(), param.quantity);
-                    format!("{:?}", made(kind, &PATH, &[(param.name, value)])) != default
+                    format!("{:?}", self::law(kind, &PATH, &[(param.name, value)])) != default
                 });
                 assert!(changed.contains(&true), "{} {} does nothing", kind.info().name, param.name);
             }
@@ -198,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_book_has_every_parameter_as_it_is() {
+    fn the_book_lists_every_parameter() {
         for kind in LawKind::ALL {
             for param in kind.info().params {
                 let quantity = format!("{:?}", param.quantity).to_lowercase();
@@ -214,15 +219,20 @@ mod tests {
 
     /// Every parameter of every law at both ends of its range, as words over another path's defaults.
     #[test]
-    fn parameters_can_be_laid_over_defaults() {
+    fn parameters_override_defaults() {
         fn check<P: Parameters + PartialEq + core::fmt::Debug>() {
-            for (place, param) in P::TABLE.iter().enumerate() {
+            for (index, param) in P::TABLE.iter().enumerate() {
                 for value in [param.lowest, param.highest] {
-                    let mut there = P::for_path(&LONG_PATH);
-                    there.set(param.name, value);
-                    let mut here = P::for_path(&PATH);
-                    here.set(param.name, value);
-                    assert_eq!(P::for_path(&PATH).overridden(&there.words(), 1 << place), here, "{}", param.name);
+                    let mut overrides = P::for_path(&LONG_PATH);
+                    overrides.set(param.name, value);
+                    let mut expected = P::for_path(&PATH);
+                    expected.set(param.name, value);
+                    assert_eq!(
+                        P::for_path(&PATH).overridden(&overrides.words(), 1 << index),
+                        expected,
+                        "{}",
+                        param.name
+                    );
                 }
             }
             assert_eq!(P::for_path(&PATH).overridden(&P::for_path(&LONG_PATH).words(), 0), P::for_path(&PATH));
@@ -236,17 +246,17 @@ mod tests {
     }
 
     #[test]
-    fn the_later_of_two_settings_holds() {
+    fn the_later_of_two_settings_wins() {
         let window = |bytes| ("window", ParamValue::Bytes(Bytes::new(bytes)));
-        let law = made(LawKind::Fixed, &PATH, &[window(10_000), window(20_000)]);
+        let law = self::law(LawKind::Fixed, &PATH, &[window(10_000), window(20_000)]);
         assert_eq!(law.send_limits(), SendLimits::window(Bytes::new(20_000)));
     }
 
     /// NSCC subtracts lost bytes from its window, for any cause of the loss.
     #[test]
-    fn timeouts_collapse_all_but_uno_nscc_strait_fixed_and_the_laws_of_lossless_networks_and_of_credits() {
+    fn timeouts_collapse_the_window_of_laws_for_lossy_networks() {
         for kind in LawKind::ALL {
-            let mut law = made(kind, &PATH, &[]);
+            let mut law = self::law(kind, &PATH, &[]);
             let before = law.send_limits().window;
             law.on_loss(&loss(0, 100, LossCause::Timeout));
             let credited = [LawKind::ExpressPass, LawKind::FlashPass].contains(&kind);
@@ -254,8 +264,8 @@ mod tests {
                 .contains(&kind)
                 || credited;
             let kept = lossless || matches!(kind, LawKind::UnoCc | LawKind::Strait | LawKind::Fixed);
-            let less = if kind == LawKind::Nscc { before - PATH.mss } else { PATH.mss };
-            assert_eq!(law.send_limits().window, if kept { before } else { less }, "{}", kind.info().name);
+            let reduced = if kind == LawKind::Nscc { before - PATH.mss } else { PATH.mss };
+            assert_eq!(law.send_limits().window, if kept { before } else { reduced }, "{}", kind.info().name);
         }
     }
 
@@ -271,7 +281,7 @@ mod tests {
             LawKind::Copa,
         ] {
             for app_limited in [false, true] {
-                let mut law = made(kind, &PATH, &[]);
+                let mut law = self::law(kind, &PATH, &[]);
                 let before = law.send_limits().window;
                 law.on_ack(&Ack { app_limited, ..ack(&PATH, 0) });
                 assert_eq!(law.send_limits().window > before, !app_limited, "{}", kind.info().name);
@@ -281,29 +291,29 @@ mod tests {
 
     /// Laws with slow start, and no others, give up an unused window.
     #[test]
-    fn an_unused_window_is_given_up() {
+    fn an_unused_window_is_reduced() {
         for kind in LawKind::ALL {
-            let mut law = made(kind, &PATH, &[]);
+            let mut law = self::law(kind, &PATH, &[]);
             law.on_loss(&loss(0, 20, LossCause::Reordered));
-            let (before, unheard) = (law.send_limits().window, law.clone());
+            let (before, unchanged) = (law.send_limits().window, law.clone());
             let threshold = PATH.mss.times(100);
             law.on_notification(&Notification::Unused { window: before + PATH.mss, ssthresh: Bytes::ZERO });
-            assert_eq!(law, unheard, "{}", kind.info().name);
+            assert_eq!(law, unchanged, "{}", kind.info().name);
             law.on_notification(&Notification::Unused { window: PATH.mss.times(3), ssthresh: threshold });
             if [LawKind::Gemini, LawKind::Dctcp, LawKind::Cubic, LawKind::NewReno, LawKind::Vegas].contains(&kind) {
                 assert_eq!((law.send_limits().window, law.ssthresh()), (PATH.mss.times(3), Some(threshold)));
                 law.on_notification(&Notification::Unused { window: Bytes::ZERO, ssthresh: PATH.mss });
                 assert_eq!((law.send_limits().window, law.ssthresh()), (PATH.mss, Some(threshold)));
             } else {
-                assert_eq!(law, unheard, "{}", kind.info().name);
+                assert_eq!(law, unchanged, "{}", kind.info().name);
             }
         }
     }
 
     #[test]
-    fn a_path_of_nothing_is_survived() {
+    fn a_path_of_zeros_does_not_panic() {
         for kind in LawKind::ALL {
-            assert!(!made(kind, &PathInfo::NONE, &[]).send_limits().window.is_zero());
+            assert!(!self::law(kind, &PathInfo::NONE, &[]).send_limits().window.is_zero());
         }
     }
 
@@ -318,20 +328,20 @@ mod tests {
             let info = kind.info();
             let param = &info.params[param % info.params.len()];
             let value = if high { param.highest } else { param.lowest };
-            let mut law = made(kind, &path, &[(param.name, value)]);
+            let mut law = self::law(kind, &path, &[(param.name, value)]);
             let bounded = info.param("max_bdp").is_some() && param.name != "max_bdp";
             let mut bounded_law = bounded.then(|| {
-                made(kind, &path, &[(param.name, value), ("max_bdp", ParamValue::Fraction(Frac::ONE))])
+                self::law(kind, &path, &[(param.name, value), ("max_bdp", ParamValue::Fraction(Frac::ONE))])
             });
             for event in &events {
                 let before = law.actions();
-                event.tell(&mut law);
+                event.report_to(&mut law);
                 let (send_limits, after) = (law.send_limits(), law.actions());
                 prop_assert!(send_limits.window >= path.mss && send_limits.window <= crate::Window::LIMIT);
                 prop_assert!(!send_limits.pacing.is_zero());
                 prop_assert!(after.increases >= before.increases && after.loss_cuts >= before.loss_cuts);
                 if let Some(law) = &mut bounded_law {
-                    event.tell(law);
+                    event.report_to(law);
                     prop_assert!(law.send_limits().window <= path.bdp());
                 }
             }
@@ -340,12 +350,12 @@ mod tests {
 
         /// Packets of another size, at any time: a window of at least one packet is kept, and it is never below one packet.
         #[test]
-        fn laws_follow_the_size_of_packets(
+        fn laws_follow_the_mss(
             events in history(), sizes in proptest::collection::vec(proptest::option::of(1..70_000u64), 300),
             which in 0..LawKind::ALL.len(), path in 0..3usize,
         ) {
             let path = [PATH, LONG_PATH, MAX][path];
-            let mut law = made(LawKind::ALL[which], &path, &[]);
+            let mut law = self::law(LawKind::ALL[which], &path, &[]);
             let mut mss = path.mss;
             for (event, size) in events.iter().zip(sizes) {
                 if let Some(size) = size {
@@ -356,7 +366,7 @@ mod tests {
                     prop_assert!(window >= mss && window <= before.max(mss));
                     prop_assert!(before == old || window == before.max(mss));
                 }
-                event.tell(&mut law);
+                event.report_to(&mut law);
                 prop_assert!(law.send_limits().window >= mss && law.send_limits().window <= crate::Window::LIMIT);
                 prop_assert!(!law.send_limits().pacing.is_zero());
             }
@@ -364,10 +374,10 @@ mod tests {
 
         /// A notification with the same packet size changes nothing.
         #[test]
-        fn the_same_size_of_packets_changes_nothing(events in history(), which in 0..LawKind::ALL.len()) {
-            let mut law = made(LawKind::ALL[which], &PATH, &[]);
+        fn an_unchanged_mss_changes_nothing(events in history(), which in 0..LawKind::ALL.len()) {
+            let mut law = self::law(LawKind::ALL[which], &PATH, &[]);
             for event in &events {
-                event.tell(&mut law);
+                event.report_to(&mut law);
                 let before = law.clone();
                 law.on_notification(&Notification::Mss(PATH.mss));
                 prop_assert_eq!(&law, &before);
@@ -376,13 +386,13 @@ mod tests {
 
         /// An acknowledgement with a mark results in no larger window than the same one without.
         #[test]
-        fn a_mark_never_helps(events in history(), which in 0..LawKind::ALL.len()) {
+        fn a_mark_never_raises_the_window(events in history(), which in 0..LawKind::ALL.len()) {
             // Quick Adapt compares with a window that a mark has just cut, so a mark may keep it from acting.
-            let off = [("quick_adapt", ParamValue::Switch(false))];
+            let without_quick_adapt = [("quick_adapt", ParamValue::Switch(false))];
             // NSCC's Quick Adapt acts on acknowledgements that it would have ignored with a mark.
             let adapts = [LawKind::UnoCc, LawKind::Nscc, LawKind::Strait].contains(&LawKind::ALL[which]);
-            let settings: &[_] = if adapts { &off } else { &[] };
-            let mut law = made(LawKind::ALL[which], &PATH, settings);
+            let settings: &[_] = if adapts { &without_quick_adapt } else { &[] };
+            let mut law = self::law(LawKind::ALL[which], &PATH, settings);
             for event in &events {
                 if let crate::testbed::Event::Ack(ack) = event {
                     let (mut with, mut without) = (law.clone(), law.clone());
@@ -390,7 +400,7 @@ mod tests {
                     without.on_ack(&Ack { marked: Bytes::ZERO, ..*ack });
                     prop_assert!(with.send_limits().window <= without.send_limits().window);
                 }
-                event.tell(&mut law);
+                event.report_to(&mut law);
             }
         }
 
@@ -398,16 +408,16 @@ mod tests {
         /// subtract lost bytes from their windows: a host reports no loss twice.
         #[test]
         fn losses_never_raise_a_window(events in history(), which in 0..LawKind::ALL.len()) {
-            let mut law = made(LawKind::ALL[which], &PATH, &[]);
+            let mut law = self::law(LawKind::ALL[which], &PATH, &[]);
             for event in &events {
                 let before = law.send_limits().window;
-                event.tell(&mut law);
+                event.report_to(&mut law);
                 if let crate::testbed::Event::Loss(loss) = event {
-                    let once = law.send_limits().window;
-                    prop_assert!(once <= before);
-                    event.tell(&mut law);
+                    let after_first = law.send_limits().window;
+                    prop_assert!(after_first <= before);
+                    event.report_to(&mut law);
                     if loss.sent_at < loss.now && ![LawKind::Bbr, LawKind::Nscc].contains(&LawKind::ALL[which]) {
-                        prop_assert_eq!(law.send_limits().window, once);
+                        prop_assert_eq!(law.send_limits().window, after_first);
                     }
                 }
             }

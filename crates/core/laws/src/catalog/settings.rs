@@ -107,8 +107,8 @@ pub fn check_pairs<'a>(
     let law = kind.info();
     let words = words(kind, &PathInfo::NONE, settings);
     let given = |name: &str| {
-        let place = law.params.iter().position(|param| param.name == name)?;
-        Some((&law.params[place], law.params[place].lowest.of_word(words[place])))
+        let index = law.params.iter().position(|param| param.name == name)?;
+        Some((&law.params[index], law.params[index].lowest.of_word(words[index])))
     };
     for (low, high) in law.pairs {
         if let (Some(low), Some(high)) = (given(low), given(high))
@@ -131,7 +131,7 @@ mod tests {
     use units::Frac;
 
     #[test]
-    fn bad_settings_are_refused_with_what_would_be_good() {
+    fn errors_name_accepted_settings() {
         let error = build(LawKind::Fixed, &PATH, &[("windw", ParamValue::Count(3))]).unwrap_err();
         assert_eq!(error.to_string(), "Fixed window has no parameter `windw`; it has `window`, `paced`");
         let error = build(LawKind::UnoCc, &PATH, &[("beta", ParamValue::Switch(true))]).unwrap_err();
@@ -143,23 +143,23 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_do_not_fit_together_are_refused() {
+    fn crossed_parameter_pairs_are_rejected() {
         for kind in LawKind::ALL {
             assert_eq!(check_pairs(kind, [].into_iter()), Ok(()));
             let info = kind.info();
             let defaults = [&PATH, &LONG_PATH].map(|path| words(kind, path, [].into_iter()));
             for (low, high) in info.pairs {
                 let [low, high] = [low, high].map(|name| {
-                    let place = info.params.iter().position(|param| param.name == *name).unwrap();
-                    assert_eq!(defaults[0][place], defaults[1][place], "{name} depends on the path");
-                    &info.params[place]
+                    let index = info.params.iter().position(|param| param.name == *name).unwrap();
+                    assert_eq!(defaults[0][index], defaults[1][index], "{name} depends on the path");
+                    &info.params[index]
                 });
-                let apart = [(low.name, low.highest), (high.name, high.lowest)];
-                let error = check_pairs(kind, apart.into_iter()).unwrap_err();
+                let crossed = [(low.name, low.highest), (high.name, high.lowest)];
+                let error = check_pairs(kind, crossed.into_iter()).unwrap_err();
                 assert!(matches!(error, SettingError::OutOfOrder { low: (found, _), .. } if found == low));
                 assert_eq!(check_pairs(kind, [(low.name, low.lowest)].into_iter()), Ok(()));
-                let alike = [(low.name, low.highest), (high.name, low.highest)];
-                assert_eq!(check_pairs(kind, alike.into_iter()), Ok(()));
+                let equal = [(low.name, low.highest), (high.name, low.highest)];
+                assert_eq!(check_pairs(kind, equal.into_iter()), Ok(()));
             }
         }
         let error = check_pairs(LawKind::Vegas, [("alpha", ParamValue::Count(5))].into_iter()).unwrap_err();

@@ -29,7 +29,7 @@ fn check(arguments: &[&str], output: io::Result<Output>) -> Result<(), Error> {
     let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     let arguments = arguments.join(" ");
     if message.contains("Operation not permitted") || message.contains("Permission denied") {
-        return Err(Error::NotPermitted { doing: format!("ip {arguments}") });
+        return Err(Error::NotPermitted { action: format!("ip {arguments}") });
     }
     Err(Error::Ip { arguments, message })
 }

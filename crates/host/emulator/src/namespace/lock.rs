@@ -70,7 +70,7 @@ pub(super) fn if_dead(process: u32, clean: impl FnOnce() -> Result<(), Error>) -
 }
 
 /// The processes that ever claimed and have not given back.
-pub(super) fn claimants() -> Vec<u32> {
+pub(super) fn owners() -> Vec<u32> {
     let Ok(entries) = fs::read_dir(DIRECTORY) else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".lock")?.parse().ok()).collect()
 }
@@ -102,7 +102,7 @@ fn open_or_create(path: &Path) -> std::io::Result<File> {
 /// Returns whether a file is still the one at a path.
 fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), fs::metadata(path)) {
-        (Ok(here), Ok(there)) => (here.dev(), here.ino()) == (there.dev(), there.ino()),
+        (Ok(held), Ok(current)) => (held.dev(), held.ino()) == (current.dev(), current.ino()),
         _ => false,
     }
 }
@@ -112,14 +112,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_namespaces_name_says_whose_it_is() {
+    fn namespace_names_contain_the_process() {
         let name = namespace_name(4242, "dc0.host/1 a");
         assert_eq!(name, "narrows-4242-dc0.host-1-a");
         assert_eq!(process_of(&name), Some(4242));
     }
 
     #[test]
-    fn other_namespaces_are_no_ones() {
+    fn other_names_have_no_process() {
         for name in ["", "narrows-", "narrows-x-h", "narrows-12", "blue", "narrows--1-h"] {
             assert_eq!(process_of(name), None, "{name}");
         }

@@ -26,11 +26,11 @@ pub struct HostPlan {
 /// # Errors
 /// When there are more hosts or datacenters than addresses.
 pub fn plan(network: &Network) -> Result<Vec<HostPlan>, Error> {
-    let mut placed = vec![0; usize::from(network.datacenters())];
+    let mut host_counts = vec![0; usize::from(network.datacenters())];
     let mut plans = Vec::with_capacity(network.hosts().len());
     for node in network.hosts() {
         let node = &network.nodes()[node.index()];
-        let count: &mut usize = &mut placed[usize::from(node.datacenter)];
+        let count: &mut usize = &mut host_counts[usize::from(node.datacenter)];
         *count += 1;
         let too_many = Error::TooManyHosts { datacenter: node.datacenter, hosts: *count };
         let (Ok(datacenter), true) = (u8::try_from(node.datacenter), *count <= MAX_IN_DATACENTER) else {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn more_hosts_than_addresses_are_refused() {
+    fn too_many_hosts_are_an_error() {
         assert!(plan(&network(508)).is_ok());
         assert!(matches!(plan(&network(510)), Err(Error::TooManyHosts { hosts: 255, .. })));
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use nix::sched::{CloneFlags, unshare};
 
 use super::ip::ip_batch;
-use super::{HostPlan, NamespaceOptions, on_a_thread};
+use super::{HostPlan, NamespaceOptions, on_new_thread};
 use crate::Error;
 use crate::processors::steer_received;
 use crate::tun::{DEVICE, Tun};
@@ -15,7 +15,7 @@ use crate::tun::{DEVICE, Tun};
 /// Maximum number of packets that wait to be read. The kernel drops packets if the queue is full, so it must never fill.
 const QUEUE_LENGTH: u32 = 20_000;
 
-/// The buckets of a host's table of connections. Each question of the sampler walks a whole table. The table that the
+/// The buckets of a host's table of connections. Each dump of the sampler walks a complete table. The table that the
 /// machine's namespaces share grows with its memory: 262,144 buckets on 24 GB, 0.3 ms a walk.
 const CONNECTION_TABLE: u32 = 4096;
 
@@ -23,7 +23,7 @@ const CONNECTION_TABLE: u32 = 4096;
 /// namespace takes the size from the namespace of the thread that creates it, so this runs on a thread with an unnamed one
 /// of its own.
 pub(super) fn with_small_tables<T: Send>(make: impl FnOnce() -> T + Send) -> Result<T, Error> {
-    on_a_thread(|| {
+    on_new_thread(|| {
         let unshared = unshare(CloneFlags::CLONE_NEWNET).map_err(Into::into);
         unshared.map_err(Error::system("make a network namespace"))?;
         // An older kernel has no such setting, and its hosts share the machine's table.

@@ -33,7 +33,7 @@ pub enum IpProtocol {
     Other,
 }
 
-/// A packet's headers, found whole. Offsets count from the IP header.
+/// A packet's complete headers. Offsets count from the IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Headers {
     /// Destination address.
@@ -164,13 +164,13 @@ impl Headers {
         self.vnet.segmentation.map_or(1, |(_, size)| self.payload().div_ceil(size))
     }
 
-    /// Returns the start and the end of the payloads of segments from `first` to before `past`, as offsets in the
+    /// Returns the start and the end of the payloads of segments from `first` to before `end`, as offsets in the
     /// payload.
-    pub(super) fn payload_of(&self, first: u16, past: u16) -> (usize, usize) {
+    pub(super) fn payload_of(&self, first: u16, end: u16) -> (usize, usize) {
         let payload = usize::from(self.payload());
         let Some((_, size)) = self.vnet.segmentation else { return (0, payload) };
         let size = usize::from(size);
-        ((usize::from(first) * size).min(payload), (usize::from(past) * size).min(payload))
+        ((usize::from(first) * size).min(payload), (usize::from(end) * size).min(payload))
     }
 
     /// The length on the wire of a segment, its IP header included.

@@ -50,7 +50,7 @@ pub fn render<'a>(frame: &'a [u8], headers: &Headers, run: Range<u16>, mark: Mar
     &packet[payload_at + begin..payload_at + end]
 }
 
-/// Makes the headers of a whole packet those of some of its segments.
+/// Makes the headers of a complete packet those of some of its segments.
 fn cut(header: &mut [u8], headers: &Headers, run: &Range<u16>, payload: usize) {
     let size = headers.vnet.segmentation.map_or(0, |(_, size)| size);
     // At most the length of the complete packet, which fits.
@@ -64,7 +64,7 @@ fn cut(header: &mut [u8], headers: &Headers, run: &Range<u16>, payload: usize) {
         Destination::V6(_) => set_word(header, 4, length - 40),
     }
     let at = usize::from(headers.transport_at);
-    let (whole, part) = (headers.length - headers.transport_at, length - headers.transport_at);
+    let (full_length, part_length) = (headers.length - headers.transport_at, length - headers.transport_at);
     let checksum_at = if headers.transport == IpProtocol::Tcp {
         let sequence = u32::from(word(header, at + 4)) << 16 | u32::from(word(header, at + 6));
         let sequence = sequence.wrapping_add(u32::from(run.start) * u32::from(size));
@@ -77,11 +77,11 @@ fn cut(header: &mut [u8], headers: &Headers, run: &Range<u16>, payload: usize) {
         }
         at + 16
     } else {
-        set_word(header, at + 4, part);
+        set_word(header, at + 4, part_length);
         at + 6
     };
     // The sum of the pseudo-header, which has the length in it; the rest is still left to be done.
-    let sum = replace_in_sum(word(header, checksum_at), whole, part);
+    let sum = replace_in_sum(word(header, checksum_at), full_length, part_length);
     set_word(header, checksum_at, sum);
 }
 
@@ -109,7 +109,7 @@ pub(super) fn set_word(header: &mut [u8], at: usize, value: u16) {
 }
 
 /// Writes one segment to `out` as it is on the wire: no virtio header, every checksum done.
-pub fn whole_segment(frame: &[u8], headers: &Headers, segment: u16, mark: Mark, out: &mut Vec<u8>) {
+pub fn wire_segment(frame: &[u8], headers: &Headers, segment: u16, mark: Mark, out: &mut Vec<u8>) {
     let payload = render(frame, headers, segment..segment + 1, mark, out);
     out.extend_from_slice(payload);
     out.drain(..VNET_LEN);

@@ -99,7 +99,7 @@ impl PacketSample {
         frame
     }
 
-    /// Every packet on the wire, whole, made one by one.
+    /// Every packet on the wire, complete, built one by one.
     pub(crate) fn wire(&self, marked: impl Fn(usize) -> bool) -> Vec<Vec<u8>> {
         let empty: &[u8] = &[];
         let mut payloads: Vec<&[u8]> = self.payload.chunks(usize::from(self.size)).collect();

@@ -35,7 +35,7 @@ fn receive(frame: &[u8], sample: &PacketSample) -> Vec<Vec<u8>> {
     let be = |at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
     let (at, payload_at) = (sample.transport_at(), sample.payload_at());
     assert_eq!((vnet[0], le(6), le(8)), (1, at, if sample.tcp { 16 } else { 6 }));
-    // Lengths and the pseudo-header's sum are those of the whole.
+    // Lengths and the pseudo-header's sum are those of the unsegmented packet.
     if sample.v6 {
         assert_eq!(usize::from(be(4)), packet.len() - 40);
     } else {
@@ -81,21 +81,21 @@ proptest! {
             if first == count {
                 break;
             }
-            let past = first.saturating_add(length).min(count);
+            let end = first.saturating_add(length).min(count);
             let marked = marked && headers.is_ecn_capable();
-            marks[usize::from(first)..usize::from(past)].fill(marked);
+            marks[usize::from(first)..usize::from(end)].fill(marked);
             let mark = if marked { Mark::Ce } else { Mark::None };
-            let payload = render(&frame, &headers, first..past, mark, &mut out);
+            let payload = render(&frame, &headers, first..end, mark, &mut out);
             out.extend_from_slice(payload);
             received.extend(receive(&out, &sample));
-            first = past;
+            first = end;
         }
         prop_assert_eq!(received, sample.wire(|index| marks[index]));
     }
 
     /// A capture of each segment equals the packet on the wire.
     #[test]
-    fn captured_segments_are_whole(sample in samples(), marked in any::<bool>()) {
+    fn captured_segments_are_complete(sample in samples(), marked in any::<bool>()) {
         let frame = sample.frame();
         let headers = Headers::parse(&frame).unwrap();
         let marked = marked && headers.is_ecn_capable();
@@ -103,14 +103,14 @@ proptest! {
         let mut out = Vec::new();
         for (index, expected) in sample.wire(|_| marked).into_iter().enumerate() {
             prop_assert_eq!(usize::from(headers.wire_length(index as u16)), expected.len());
-            whole_segment(&frame, &headers, index as u16, mark, &mut out);
+            wire_segment(&frame, &headers, index as u16, mark, &mut out);
             prop_assert_eq!(&out, &expected);
         }
     }
 
     /// A wrong IPv4 checksum stays wrong: nothing is mended.
     #[test]
-    fn a_broken_header_stays_broken(sample in samples(), wrong in 1u16..0xffff) {
+    fn wrong_checksums_stay_wrong(sample in samples(), wrong in 1u16..0xffff) {
         let sample = PacketSample { v6: false, ecn: 1, ..sample };
         let mut frame = sample.frame();
         let at = VNET_LEN + 10;
@@ -125,20 +125,20 @@ proptest! {
 
     /// Any bytes at all, and any change of a good packet, are a packet or a fault, and a packet can be written.
     #[test]
-    fn garbage_is_a_packet_or_a_fault(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn any_bytes_are_a_packet_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         read_and_write(&bytes);
     }
 
     #[test]
-    fn a_damaged_packet_is_a_packet_or_a_fault(
+    fn damaged_packets_are_packets_or_errors(
         sample in samples(),
         damage in prop::collection::vec((0usize..130, any::<u8>()), 0..8),
         length in prop::option::of(0usize..21_000),
     ) {
         let mut frame = sample.frame();
         for (at, byte) in damage {
-            if let Some(place) = frame.get_mut(at) {
-                *place = byte;
+            if let Some(target) = frame.get_mut(at) {
+                *target = byte;
             }
         }
         frame.truncate(length.unwrap_or(usize::MAX));
@@ -156,7 +156,7 @@ fn read_and_write(frame: &[u8]) {
     for index in 0..count {
         written += render(frame, &headers, index..index + 1, Mark::Ce, &mut out).len();
         assert!(headers.wire_length(index) <= headers.length);
-        whole_segment(frame, &headers, index, Mark::Ce, &mut out);
+        wire_segment(frame, &headers, index, Mark::Ce, &mut out);
     }
     assert_eq!(written, usize::from(headers.payload()));
     assert_eq!(render(frame, &headers, 0..count, Mark::Ce, &mut out).len(), written);
@@ -170,7 +170,7 @@ fn frames_without_anything_are_truncated() {
 }
 
 #[test]
-fn giant_frames_are_faults() {
+fn giant_frames_are_errors() {
     for first in [0x00, 0x45, 0x60, 0xff] {
         let mut frame = vec![0xff; 200_000];
         frame[..VNET_LEN].fill(0);

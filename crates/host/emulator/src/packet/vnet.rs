@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn header_round_trips() {
         for checksum in [None, Some((20, 16)), Some((40, 6))] {
             for segmentation in [
                 None,

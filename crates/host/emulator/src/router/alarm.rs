@@ -13,7 +13,7 @@ pub(crate) struct Alarm {
     /// Times at which to wake, some of them past.
     times: BinaryHeap<Reverse<Time>>,
     /// By link: time of a packet from the link's far end to the nearest host.
-    ahead: Vec<Ahead>,
+    lookahead: Vec<LinkLookahead>,
     /// By link: the last time set for its segments.
     set_at: Vec<Time>,
     coalesce: Span,
@@ -22,24 +22,24 @@ pub(crate) struct Alarm {
 impl Alarm {
     pub(crate) fn new(network: &Network, coalesce: Span) -> Self {
         let links = network.links().len();
-        Self { times: BinaryHeap::new(), ahead: lookahead(network), set_at: vec![Time::ZERO; links], coalesce }
+        Self { times: BinaryHeap::new(), lookahead: lookahead(network), set_at: vec![Time::ZERO; links], coalesce }
     }
 
     /// The last segment of a packet arrives at the far end of a link. It is delivered as soon as it arrives at its host.
     pub(crate) fn last_arrival(&mut self, link: usize, at: Time, size: u16) {
-        self.set(link, at + self.ahead[link].for_size(size));
+        self.set(link, at + self.lookahead[link].for_size(size));
     }
 
     /// Another segment of a packet arrives at the far end of a link. Its host holds it for a while.
     pub(crate) fn inner_arrival(&mut self, link: usize, at: Time, size: u16) {
         if self.set_at[link] < at || self.coalesce.is_zero() {
-            self.set(link, at + self.ahead[link].for_size(size) + self.coalesce);
+            self.set(link, at + self.lookahead[link].for_size(size) + self.coalesce);
         }
     }
 
     /// Sets a wake-up for the segment that a port takes into service next.
     pub(crate) fn service(&mut self, link: usize, at: Time, delay: Span) {
-        self.set(link, at + delay + self.ahead[link].delay);
+        self.set(link, at + delay + self.lookahead[link].delay);
     }
 
     /// Sets a wake-up for the segments that a host holds.
@@ -50,7 +50,7 @@ impl Alarm {
     /// Sets a wake-up for the next decision of a node with a shared buffer, or for a PFC frame. `links` are those that may
     /// carry its consequences to a host; none if these are due at once.
     pub(crate) fn decision(&mut self, at: Time, network: &Network, links: std::ops::Range<u32>) {
-        let lead = |link: u32| network.port(LinkId(link)).delay() + self.ahead[link as usize].delay;
+        let lead = |link: u32| network.port(LinkId(link)).delay() + self.lookahead[link as usize].delay;
         self.times.push(Reverse(at + links.map(lead).min().unwrap_or(Span::ZERO)));
     }
 
@@ -72,13 +72,13 @@ impl Alarm {
 
 /// Time of a packet over some links, with empty queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Ahead {
+struct LinkLookahead {
     delay: Span,
     /// Rounded up: to wake a nanosecond after something is due is better than one before.
     per_byte: Span,
 }
 
-impl Ahead {
+impl LinkLookahead {
     const NONE: Self = Self { delay: Span::ZERO, per_byte: Span::ZERO };
 
     fn for_size(self, size: u16) -> Span {
@@ -100,14 +100,14 @@ impl Ahead {
 
 /// Returns, by link, the time of a packet from the link's far end to the host that a packet of usual size reaches
 /// first.
-fn lookahead(network: &Network) -> Vec<Ahead> {
+fn lookahead(network: &Network) -> Vec<LinkLookahead> {
     let is_host = |node: &fabric::Node| matches!(node.kind, NodeKind::Host(_));
-    let mut of_node: Vec<_> = network.nodes().iter().map(|it| is_host(it).then_some(Ahead::NONE)).collect();
-    let usual = |it: Option<Ahead>| it.map_or(Span::MAX, |it| it.for_size(1500));
+    let mut of_node: Vec<_> = network.nodes().iter().map(|it| is_host(it).then_some(LinkLookahead::NONE)).collect();
+    let usual = |it: Option<LinkLookahead>| it.map_or(Span::MAX, |it| it.for_size(1500));
     loop {
         let mut settled = true;
         for (link, ends) in network.links().iter().enumerate() {
-            let over_link = of_node[ends.to.index()].map(|ahead| ahead.over(network, link));
+            let over_link = of_node[ends.to.index()].map(|lookahead| lookahead.over(network, link));
             if usual(over_link) < usual(of_node[ends.from.index()]) {
                 of_node[ends.from.index()] = over_link;
                 settled = false;
@@ -117,5 +117,5 @@ fn lookahead(network: &Network) -> Vec<Ahead> {
             break;
         }
     }
-    network.links().iter().map(|link| of_node[link.to.index()].unwrap_or(Ahead::NONE)).collect()
+    network.links().iter().map(|link| of_node[link.to.index()].unwrap_or(LinkLookahead::NONE)).collect()
 }

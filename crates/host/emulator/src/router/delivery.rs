@@ -29,7 +29,7 @@ pub(crate) struct Delivery<'a> {
 struct SegmentRun {
     frame: u32,
     first: u16,
-    past: u16,
+    end: u16,
     marked: bool,
     due: Time,
 }
@@ -64,33 +64,33 @@ impl Hold {
             return None;
         }
         let flow = headers.flow;
-        let mut place = None;
+        let mut index = None;
         let mut at = 0;
-        while let Some(&held) = self.runs.get(at) {
-            let continues = held.frame == segment.frame && held.past == segment.index && held.marked == segment.marked;
+        while let Some(&run) = self.runs.get(at) {
+            let continues = run.frame == segment.frame && run.end == segment.index && run.marked == segment.marked;
             if continues {
-                place = Some(at);
-            } else if frames.get(held.frame).headers.flow == flow {
+                index = Some(at);
+            } else if frames.get(run.frame).headers.flow == flow {
                 // Segments never overtake earlier segments of their own flow.
                 self.runs.remove(at);
-                self.hand_over(held, held.due, frames, deliver);
+                self.hand_over(run, run.due, frames, deliver);
                 continue;
             }
             at += 1;
         }
-        let place = place.unwrap_or_else(|| {
+        let index = index.unwrap_or_else(|| {
             self.runs.push(self.run_of(segment));
             self.runs.len() - 1
         });
-        let run = &mut self.runs[place];
-        run.past = segment.index + 1;
+        let run = &mut self.runs[index];
+        run.end = segment.index + 1;
         let run = *run;
-        if run.past == segments || self.coalesce.is_zero() {
-            self.runs.remove(place);
+        if run.end == segments || self.coalesce.is_zero() {
+            self.runs.remove(index);
             self.hand_over(run, now, frames, deliver);
             return None;
         }
-        (run.past - run.first == 1).then_some(run.due)
+        (run.end - run.first == 1).then_some(run.due)
     }
 
     /// Delivers all packets that are due by now.
@@ -105,7 +105,7 @@ impl Hold {
         SegmentRun {
             frame: segment.frame,
             first: segment.index,
-            past: segment.index + 1,
+            end: segment.index + 1,
             marked: segment.marked,
             due: segment.arrived + self.coalesce,
         }
@@ -118,9 +118,9 @@ impl Hold {
             due,
             frame: frame.bytes(),
             headers: &frame.headers,
-            segments: run.first..run.past,
+            segments: run.first..run.end,
             mark: if run.marked { Mark::Ce } else { Mark::None },
         });
-        frames.release(run.frame, run.past - run.first);
+        frames.release(run.frame, run.end - run.first);
     }
 }

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_every_size_are_kept_and_their_buffers_used_again() {
+    fn buffers_of_every_size_are_reused() {
         let mut frames = PacketBuffers::new(1 << 20);
         for _ in 0..100 {
             let kept: Vec<u32> = [0, 1448, 15_000, 60_000].map(|it| keep(&mut frames, it).unwrap()).into();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_held_than_the_limit() {
+    fn held_frames_are_limited() {
         let mut frames = PacketBuffers::new(2 * MAX);
         let first = keep(&mut frames, 60_000).unwrap();
         keep(&mut frames, 60_000).unwrap();

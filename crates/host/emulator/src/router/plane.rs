@@ -98,13 +98,13 @@ pub(crate) struct PlaneInputs<'a> {
     /// Links that report departures.
     pub(crate) watched: &'a [LinkId],
     pub(crate) mtu: u16,
-    pub(crate) zero: &'a RunStart,
+    pub(crate) run_start: &'a RunStart,
 }
 
 #[derive(Debug)]
 pub(crate) struct Plane {
     /// Time zero of outages, routes and samples.
-    zero: RunStart,
+    run_start: RunStart,
     network: Network,
     routes: Routes,
     addresses: Addresses,
@@ -133,7 +133,7 @@ pub(crate) struct Plane {
     /// True if consecutive packets of a flow are kept as one: they may be delivered together.
     joins: bool,
     /// For [`OutputPort::enqueue`], empty between calls.
-    left: Vec<SegmentOutcome>,
+    departures: Vec<SegmentOutcome>,
     /// For nodes with a shared buffer, empty between calls.
     node_departures: Vec<NodeDeparture>,
 }
@@ -146,7 +146,7 @@ impl Plane {
             NodeKind::Host(host) => NextHop::Host(host),
             NodeKind::Switch => NextHop::Switch(link.to),
         };
-        // A host hands its NIC few packets at a time, so its port is a FIFO whatever is configured.
+        // A host hands its NIC few packets at a time, so its port is always a FIFO.
         let port = |link: usize, salt| match network.nodes()[links[link].from.index()].kind {
             NodeKind::Host(_) => OutputPort::of_nic(salt),
             NodeKind::Switch => OutputPort::of_switch(network.port(LinkId(link as u32)), salt),
@@ -175,9 +175,9 @@ impl Plane {
             samples: PortSampler::new(parts.series, links.len()),
             refused: RefusedPackets::default(),
             accepted: 0,
-            zero: Arc::clone(parts.zero),
+            run_start: Arc::clone(parts.run_start),
             joins: parts.join && !parts.coalesce.is_zero(),
-            left: Vec::new(),
+            departures: Vec::new(),
             network: network.clone(),
             routes: parts.routes.clone(),
             addresses: parts.addresses.clone(),
@@ -289,7 +289,7 @@ impl Plane {
             node.report(&mut links, self.done);
         }
         let switches = self.shared.iter().flatten().filter_map(|node| node.outcome()).collect();
-        PlaneOutcome { links, port_samples: self.samples.taken, switches, refused: self.refused }
+        PlaneOutcome { links, port_samples: self.samples.samples, switches, refused: self.refused }
     }
 
     /// The first item on a link is at its far end.
@@ -303,8 +303,8 @@ impl Plane {
             LinkItem::Segment(segment) => segment,
             LinkItem::Pfc(frame) => {
                 let node = self.network.links()[link as usize].to;
-                let act = |node: &mut SharedNode, context: NodeContext, left: &mut Vec<NodeDeparture>| {
-                    node.on_frame(LinkId(link), frame, context, left);
+                let act = |node: &mut SharedNode, context: NodeContext, departures: &mut Vec<NodeDeparture>| {
+                    node.on_frame(LinkId(link), frame, context, departures);
                 };
                 return self.with_shared_node(node, act, observer);
             }
@@ -336,13 +336,13 @@ impl Plane {
 
     /// Returns whether the run has started.
     pub(crate) fn has_begun(&self) -> bool {
-        self.zero.get().is_some()
+        self.run_start.get().is_some()
     }
 
     /// A time of the run, if it is one: not before the run has started.
     fn of_run(&self, time: Time) -> Option<Time> {
-        let &zero = self.zero.get()?;
-        (time >= zero).then(|| Time::ZERO + time.since(zero))
+        let &run_start = self.run_start.get()?;
+        (time >= run_start).then(|| Time::ZERO + time.since(run_start))
     }
 
     /// Returns whether a link is down at any time between these, both included.
@@ -364,8 +364,8 @@ impl Plane {
         if self.shared[node.index()].is_none() {
             return self.enqueue(link, segment, observer);
         }
-        let act = |node: &mut SharedNode, context: NodeContext, left: &mut Vec<NodeDeparture>| {
-            node.arrive(from, link, segment, context, left);
+        let act = |node: &mut SharedNode, context: NodeContext, departures: &mut Vec<NodeDeparture>| {
+            node.arrive(from, link, segment, context, departures);
         };
         self.with_shared_node(node, act, observer);
     }
@@ -377,8 +377,8 @@ impl Plane {
             // Another event has taken its place.
             _ => return,
         }
-        let act = |node: &mut SharedNode, context: NodeContext, left: &mut Vec<NodeDeparture>| {
-            node.advance(now, context, left);
+        let act = |node: &mut SharedNode, context: NodeContext, departures: &mut Vec<NodeDeparture>| {
+            node.advance(now, context, departures);
         };
         self.with_shared_node(node, act, observer);
     }
@@ -391,20 +391,20 @@ impl Plane {
         observer: &mut impl Observer,
     ) {
         let Some(shared) = &mut self.shared[node.index()] else { return };
-        let mut left = std::mem::take(&mut self.node_departures);
-        act(shared, NodeContext { ports: &mut self.ports, network: &self.network }, &mut left);
+        let mut departures = std::mem::take(&mut self.node_departures);
+        act(shared, NodeContext { ports: &mut self.ports, network: &self.network }, &mut departures);
         if let Some(at) = shared.decides_at().filter(|&at| shared.next_event.is_none_or(|planned| at < planned)) {
             shared.next_event = Some(at);
             self.events.push(Reverse((at, Event::Decision(node.0))));
             self.alarm.decision(at, &self.network, self.network.links_out(node));
         }
-        for departure in left.drain(..) {
+        for departure in departures.drain(..) {
             match departure {
                 NodeDeparture::Segment { link, outcome } => self.depart(link, outcome, observer),
                 NodeDeparture::Pfc { link, frame } => self.send_frame(link, frame),
             }
         }
-        self.node_departures = left;
+        self.node_departures = departures;
     }
 
     /// Sends a PFC frame over a link, unless it is down.
@@ -427,24 +427,24 @@ impl Plane {
 
     fn enqueue(&mut self, link: usize, segment: PortSegment, observer: &mut impl Observer) {
         let params = self.network.port(LinkId(link as u32));
-        let mut left = std::mem::take(&mut self.left);
-        self.ports[link].enqueue(params, segment, &mut left);
-        for left in left.drain(..) {
-            self.depart(link, left, observer);
+        let mut departures = std::mem::take(&mut self.departures);
+        self.ports[link].enqueue(params, segment, &mut departures);
+        for outcome in departures.drain(..) {
+            self.depart(link, outcome, observer);
         }
-        self.left = left;
+        self.departures = departures;
         self.plan_service(link);
     }
 
     fn serve(&mut self, link: usize, now: Time, observer: &mut impl Observer) {
         self.served[link] = false;
         let params = self.network.port(LinkId(link as u32));
-        let mut left = std::mem::take(&mut self.left);
-        self.ports[link].advance(params, now, &mut left);
-        for left in left.drain(..) {
-            self.depart(link, left, observer);
+        let mut departures = std::mem::take(&mut self.departures);
+        self.ports[link].advance(params, now, &mut departures);
+        for outcome in departures.drain(..) {
+            self.depart(link, outcome, observer);
         }
-        self.left = left;
+        self.departures = departures;
         self.plan_service(link);
     }
 
@@ -461,9 +461,9 @@ impl Plane {
     }
 
     /// Puts a segment that leaves a port on its link, or releases it.
-    fn depart(&mut self, link: usize, left: SegmentOutcome, observer: &mut impl Observer) {
+    fn depart(&mut self, link: usize, outcome: SegmentOutcome, observer: &mut impl Observer) {
         let delay = self.network.port(LinkId(link as u32)).delay();
-        let (mut segment, passage) = match left {
+        let (mut segment, passage) = match outcome {
             SegmentOutcome::Sent { segment, passage } | SegmentOutcome::Lost { segment, passage } => (segment, passage),
             SegmentOutcome::Dropped { segment } => return self.frames.release(segment.frame, 1),
         };
@@ -478,7 +478,7 @@ impl Plane {
                 mark: if segment.marked { Mark::Ce } else { Mark::None },
             });
         }
-        let lost = matches!(left, SegmentOutcome::Lost { .. });
+        let lost = matches!(outcome, SegmentOutcome::Lost { .. });
         let cut = !lost && self.is_cut(LinkId(link as u32), passage.arrives - delay, passage.arrives);
         if cut {
             self.ports[link].count_link_down(&segment);
@@ -497,10 +497,10 @@ impl Plane {
 
     /// Takes the samples that are due before `now`.
     fn sample(&mut self, now: Time) {
-        let Some(&zero) = self.zero.get() else { return };
+        let Some(&run_start) = self.run_start.get() else { return };
         let Some(now) = self.of_run(now) else { return };
         while let Some(due) = self.samples.due(now) {
-            let at = zero + due.since(Time::ZERO);
+            let at = run_start + due.since(Time::ZERO);
             for &link in &self.samples.ports {
                 let node = &self.shared[self.network.links()[link.index()].from.index()];
                 let (occupancy, ingress) = match node {
@@ -508,7 +508,7 @@ impl Plane {
                     None => (self.ports[link.index()].occupancy(self.network.port(link), at), Bytes::ZERO),
                 };
                 let Occupancy { queue, phantom } = occupancy;
-                self.samples.taken.push(PortSample {
+                self.samples.samples.push(PortSample {
                     time: due,
                     link,
                     queue,

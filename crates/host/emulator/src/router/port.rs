@@ -72,29 +72,29 @@ pub(crate) enum SegmentOutcome {
 
 /// Collects the segments that leave a port.
 struct DepartureCollector<'a> {
-    left: &'a mut Vec<SegmentOutcome>,
+    departures: &'a mut Vec<SegmentOutcome>,
     lost: &'a mut ByKind,
 }
 
 impl PortOutlet<PortSegment> for DepartureCollector<'_> {
     fn send(&mut self, mut segment: PortSegment, passage: PortTransit) {
         segment.marked |= passage.marked;
-        self.left.push(SegmentOutcome::Sent { segment, passage });
+        self.departures.push(SegmentOutcome::Sent { segment, passage });
     }
 
     fn discard(&mut self, segment: PortSegment, _: DropCause) {
         count_lost(self.lost, &segment);
-        self.left.push(SegmentOutcome::Dropped { segment });
+        self.departures.push(SegmentOutcome::Dropped { segment });
     }
 
     fn discard_credit(&mut self, segment: PortSegment) {
-        self.left.push(SegmentOutcome::Dropped { segment });
+        self.departures.push(SegmentOutcome::Dropped { segment });
     }
 
     fn lose(&mut self, mut segment: PortSegment, passage: PortTransit) {
         segment.marked |= passage.marked;
         count_lost(self.lost, &segment);
-        self.left.push(SegmentOutcome::Lost { segment, passage });
+        self.departures.push(SegmentOutcome::Lost { segment, passage });
     }
 }
 
@@ -125,15 +125,15 @@ impl OutputPort {
         Self { port: Port::new(0, PortMode::Extended), extras, salt, lost: ByKind::default(), lost_link_down: 0 }
     }
 
-    /// Queues a segment that arrives. Departing segments are added to `left`: this one or others.
-    pub(crate) fn enqueue(&mut self, params: &PortParams, segment: PortSegment, left: &mut Vec<SegmentOutcome>) {
-        let mut outlet = DepartureCollector { left, lost: &mut self.lost };
+    /// Queues a segment that arrives. Departing segments are added to `departures`: this one or others.
+    pub(crate) fn enqueue(&mut self, params: &PortParams, segment: PortSegment, departures: &mut Vec<SegmentOutcome>) {
+        let mut outlet = DepartureCollector { departures, lost: &mut self.lost };
         self.extras.enqueue(&mut self.port, params, self.salt, segment, &mut outlet);
     }
 
-    /// Replays the service that begins before `until`. Departing packets are added to `left`.
-    pub(crate) fn advance(&mut self, params: &PortParams, until: Time, left: &mut Vec<SegmentOutcome>) {
-        let mut outlet = DepartureCollector { left, lost: &mut self.lost };
+    /// Replays the service that begins before `until`. Departing packets are added to `departures`.
+    pub(crate) fn advance(&mut self, params: &PortParams, until: Time, departures: &mut Vec<SegmentOutcome>) {
+        let mut outlet = DepartureCollector { departures, lost: &mut self.lost };
         self.extras.advance(&mut self.port, params, self.salt, until, &mut outlet);
     }
 

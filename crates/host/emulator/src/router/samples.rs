@@ -10,7 +10,7 @@ pub(super) struct PortSampler {
     pub(super) ports: Vec<LinkId>,
     interval: Span,
     next_at: Time,
-    pub(super) taken: Vec<PortSample>,
+    pub(super) samples: Vec<PortSample>,
 }
 
 impl PortSampler {
@@ -20,7 +20,7 @@ impl PortSampler {
         ports.dedup();
         let interval = config.interval;
         let never = interval <= Span::ZERO || ports.is_empty();
-        Self { ports, interval, next_at: if never { Time::NEVER } else { Time::ZERO }, taken: Vec::new() }
+        Self { ports, interval, next_at: if never { Time::NEVER } else { Time::ZERO }, samples: Vec::new() }
     }
 
     /// The next sample time before `now`, if one has passed.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use experiment::SwitchOutcome;
 use fabric::{
-    Arrival, Departure, Framed, LinkId, Losses, Network, NodeId, NodeKind, Occupancy, Outlet, PfcAction, PortConfig,
-    PortParams, QueueItem, SharedSwitch, Switch,
+    Arrival, Departure, LinkId, Losses, Network, NodeId, NodeKind, Occupancy, PfcAction, PortConfig, PortParams,
+    QueueItem, SharedSwitch, Switch, SwitchItem, SwitchOutlet,
 };
 use units::{Bytes, Span, Time};
 
@@ -63,7 +63,7 @@ impl QueueItem for LinkItem {
     }
 }
 
-impl Framed for LinkItem {
+impl SwitchItem for LinkItem {
     fn class(&self, port: &PortConfig) -> u8 {
         match self {
             Self::Segment(segment) if !(port.control_priority && segment.control) => DATA_CLASS,
@@ -85,7 +85,7 @@ pub(super) enum NodeDeparture {
 
 /// Collects the items that leave a node.
 struct NodeOutlet<'a> {
-    left: &'a mut Vec<NodeDeparture>,
+    departures: &'a mut Vec<NodeDeparture>,
     ports: &'a mut [OutputPort],
     losses: &'a mut [Losses],
     network: &'a Network,
@@ -93,7 +93,7 @@ struct NodeOutlet<'a> {
     honors_pfc: &'a [bool],
 }
 
-impl Outlet<LinkItem> for NodeOutlet<'_> {
+impl SwitchOutlet<LinkItem> for NodeOutlet<'_> {
     fn depart(&mut self, item: &LinkItem, departure: &Departure) {
         let (link, passage) = (self.first_link + departure.port, departure.passage);
         let port = &mut self.ports[link];
@@ -101,7 +101,8 @@ impl Outlet<LinkItem> for NodeOutlet<'_> {
         match *item {
             LinkItem::Pfc(frame) => {
                 if self.honors_pfc[departure.port] {
-                    self.left.push(NodeDeparture::Pfc { link, frame: PfcFrame { arrived: passage.arrives, ..frame } });
+                    self.departures
+                        .push(NodeDeparture::Pfc { link, frame: PfcFrame { arrived: passage.arrives, ..frame } });
                 }
             }
             LinkItem::Segment(mut segment) => {
@@ -115,7 +116,7 @@ impl Outlet<LinkItem> for NodeOutlet<'_> {
                 } else {
                     SegmentOutcome::Sent { segment, passage }
                 };
-                self.left.push(NodeDeparture::Segment { link, outcome });
+                self.departures.push(NodeDeparture::Segment { link, outcome });
             }
         }
     }
@@ -125,7 +126,7 @@ impl Outlet<LinkItem> for NodeOutlet<'_> {
         self.ports[link].count_drop();
         if let LinkItem::Segment(segment) = *item {
             self.ports[link].count_lost(&segment);
-            self.left.push(NodeDeparture::Segment { link, outcome: SegmentOutcome::Dropped { segment } });
+            self.departures.push(NodeDeparture::Segment { link, outcome: SegmentOutcome::Dropped { segment } });
         }
     }
 }
@@ -187,11 +188,11 @@ impl SharedNode {
         to: usize,
         segment: PortSegment,
         context: NodeContext,
-        left: &mut Vec<NodeDeparture>,
+        departures: &mut Vec<NodeDeparture>,
     ) {
         let from = from.map(|link| self.port_of(link, context.network));
         let item = LinkItem::Segment(segment);
-        let (switch, mut outlet, first) = self.split(context, left);
+        let (switch, mut outlet, first) = self.split(context, departures);
         switch.arrive(from, to - first, &item.arrival(), &item, &mut outlet);
     }
 
@@ -201,28 +202,34 @@ impl SharedNode {
         from: LinkId,
         frame: PfcFrame,
         context: NodeContext,
-        left: &mut Vec<NodeDeparture>,
+        departures: &mut Vec<NodeDeparture>,
     ) {
         let port = self.port_of(from, context.network);
-        let (switch, mut outlet, _) = self.split(context, left);
+        let (switch, mut outlet, _) = self.split(context, departures);
         switch.on_frame(port, frame.class, frame.action, frame.arrived, &mut outlet);
     }
 
     /// Replays all decisions before `until`.
-    pub(super) fn advance(&mut self, until: Time, context: NodeContext, left: &mut Vec<NodeDeparture>) {
-        let (switch, mut outlet, _) = self.split(context, left);
+    pub(super) fn advance(&mut self, until: Time, context: NodeContext, departures: &mut Vec<NodeDeparture>) {
+        let (switch, mut outlet, _) = self.split(context, departures);
         switch.advance(until, &mut outlet);
     }
 
     fn split<'a>(
         &'a mut self,
         context: NodeContext<'a>,
-        left: &'a mut Vec<NodeDeparture>,
+        departures: &'a mut Vec<NodeDeparture>,
     ) -> (&'a mut SharedSwitch<LinkItem>, NodeOutlet<'a>, usize) {
         let NodeContext { ports, network } = context;
         let first_link = self.first_link;
-        let outlet =
-            NodeOutlet { left, ports, losses: &mut self.losses, network, first_link, honors_pfc: &self.honors_pfc };
+        let outlet = NodeOutlet {
+            departures,
+            ports,
+            losses: &mut self.losses,
+            network,
+            first_link,
+            honors_pfc: &self.honors_pfc,
+        };
         (&mut self.switch, outlet, first_link)
     }
 
@@ -266,7 +273,7 @@ impl SharedNode {
         for (port, losses) in self.losses.iter().enumerate() {
             let link = &mut links[self.first_link + port];
             link.losses += losses.count();
-            link.max_queue = self.switch.most_queued(port);
+            link.max_queue = self.switch.max_queued(port);
             (link.pauses, link.paused) = self.switch.pauses(port, now);
         }
     }
@@ -275,7 +282,7 @@ impl SharedNode {
     pub(super) fn outcome(&self) -> Option<SwitchOutcome> {
         self.is_switch.then(|| SwitchOutcome {
             node: self.node,
-            max_buffer: self.switch.most_held(),
+            max_buffer: self.switch.max_held(),
             headroom_drops: self.switch.headroom_drops(),
             messages: 0,
             notifications: 0,

@@ -16,7 +16,7 @@ use super::delivery::Delivery;
 use super::plane::{Observer, Plane, PlaneInputs, PortDeparture};
 use crate::namespace::{Addresses, plan};
 use crate::packet::sample::PacketSample;
-use crate::packet::{CREDIT_DSCP, Headers, OVER_PROVISIONED_CREDIT_DSCP, UNSCHEDULED_DSCP, render, whole_segment};
+use crate::packet::{CREDIT_DSCP, Headers, OVER_PROVISIONED_CREDIT_DSCP, UNSCHEDULED_DSCP, render, wire_segment};
 
 const SEED: u64 = 11;
 const MTU: u16 = 1520;
@@ -55,16 +55,16 @@ fn middles() -> impl Strategy<Value = PortConfig> {
         PortConfig { control_priority: true, ecn: Some(red), ..plain },
         PortConfig { mark_at: MarkAt::Dequeue, ecn: Some(step), loss: Frac::ratio(1, 10), ..plain },
         PortConfig { mark_at: MarkAt::Dequeue, phantom: Some(phantom), control_priority: true, ..plain },
-        PortConfig { in_service: InService::Whole, ecn: Some(step), ..plain },
+        PortConfig { in_service: InService::All, ecn: Some(step), ..plain },
         PortConfig { credits: Some(CreditQueue { limit: 3, ..CreditQueue::usual() }), ..plain },
         PortConfig { discipline: Discipline::CoDel(codel), loss: Frac::ratio(1, 20), ..plain },
         PortConfig { discipline: Discipline::FqCoDel(FqCoDel { codel, ..FqCoDel::RFC }), ..plain },
     ])
 }
 
-/// Spans shorter than `most`.
-fn wait(most: Span) -> impl Strategy<Value = Span> {
-    (0..most.ps()).prop_map(Span::from_ps)
+/// Spans shorter than `max`.
+fn wait(max: Span) -> impl Strategy<Value = Span> {
+    (0..max.ps()).prop_map(Span::from_ps)
 }
 
 /// Load: packets of all senders for the fourth host, in order of time.
@@ -107,7 +107,7 @@ fn loads() -> impl Strategy<Value = Vec<(Time, u8, PacketSample)>> {
 }
 
 /// Times at which the router is polled.
-fn looks() -> impl Strategy<Value = Vec<Time>> {
+fn poll_times() -> impl Strategy<Value = Vec<Time>> {
     prop::collection::vec((0..2_000_000_000u64).prop_map(Time::from_ps), 0..20)
 }
 
@@ -125,8 +125,8 @@ struct RouterEvents {
 }
 
 /// A run with time zero at this time of the router.
-fn begun_at(zero: Time) -> RunStart {
-    Arc::new(OnceLock::from(zero))
+fn begun_at(start: Time) -> RunStart {
+    Arc::new(OnceLock::from(start))
 }
 
 fn digest(bytes: &[u8]) -> u64 {
@@ -142,26 +142,26 @@ impl Observer for RouterEvents {
         render(delivery.frame, delivery.headers, delivery.segments.clone(), delivery.mark, &mut out);
         for segment in delivery.segments {
             let mut bytes = Vec::new();
-            whole_segment(delivery.frame, delivery.headers, segment, delivery.mark, &mut bytes);
+            wire_segment(delivery.frame, delivery.headers, segment, delivery.mark, &mut bytes);
             self.delivered.push((delivery.due, digest(&bytes)));
         }
     }
 
     fn depart(&mut self, departure: PortDeparture) {
         let mut bytes = Vec::new();
-        whole_segment(departure.frame, departure.headers, departure.segment, departure.mark, &mut bytes);
+        wire_segment(departure.frame, departure.headers, departure.segment, departure.mark, &mut bytes);
         self.departed.push((departure.time, digest(&bytes)));
     }
 }
 
 struct RouterRun {
-    seen: RouterEvents,
+    events: RouterEvents,
     links: Vec<experiment::LinkOutcome>,
     held: usize,
 }
 
-/// Runs a load through the plane, which receives the time when it requests it, and at `looks`.
-fn run(network: &Network, load: &[(Time, u8, PacketSample)], coalesce: Span, looks: &[Time]) -> RouterRun {
+/// Runs a load through the plane, which receives the time when it requests it, and at `poll_times`.
+fn run(network: &Network, load: &[(Time, u8, PacketSample)], coalesce: Span, poll_times: &[Time]) -> RouterRun {
     let routes = Routes::new(network).unwrap();
     let mut plane = Plane::new(&PlaneInputs {
         network,
@@ -173,37 +173,37 @@ fn run(network: &Network, load: &[(Time, u8, PacketSample)], coalesce: Span, loo
         series: &SeriesConfig::default(),
         watched: &[link(network, "left", "right")],
         mtu: MTU,
-        zero: &begun_at(Time::ZERO),
+        run_start: &begun_at(Time::ZERO),
     });
-    let mut seen = RouterEvents::default();
-    let mut looks = looks.to_vec();
-    looks.sort_unstable();
-    let mut looks = looks.into_iter().peekable();
+    let mut events = RouterEvents::default();
+    let mut poll_times = poll_times.to_vec();
+    poll_times.sort_unstable();
+    let mut poll_times = poll_times.into_iter().peekable();
     for (now, sender, sample) in load {
         loop {
-            let at = looks.peek().copied().unwrap_or(Time::NEVER).min(plane.next_at().unwrap_or(Time::NEVER));
+            let at = poll_times.peek().copied().unwrap_or(Time::NEVER).min(plane.next_at().unwrap_or(Time::NEVER));
             if at >= *now {
                 break;
             }
-            looks.next_if_eq(&at);
-            look(&mut plane, at, &mut seen);
+            poll_times.next_if_eq(&at);
+            poll(&mut plane, at, &mut events);
         }
-        look(&mut plane, *now, &mut seen);
+        poll(&mut plane, *now, &mut events);
         let mut frame = sample.frame();
         let length = frame.len();
-        plane.accept(HostId((*sender).into()), *now, &mut frame, length, &mut seen);
+        plane.accept(HostId((*sender).into()), *now, &mut frame, length, &mut events);
     }
     while let Some(next) = plane.next_at() {
-        look(&mut plane, next, &mut seen);
+        poll(&mut plane, next, &mut events);
     }
     let held = plane.frames_held();
     assert_eq!(*plane.refused(), super::RefusedPackets::default());
-    RouterRun { seen, links: plane.finish().links, held }
+    RouterRun { events, links: plane.finish().links, held }
 }
 
-fn look(plane: &mut Plane, now: Time, seen: &mut RouterEvents) {
-    seen.now = now;
-    plane.advance(now, seen);
+fn poll(plane: &mut Plane, now: Time, events: &mut RouterEvents) {
+    events.now = now;
+    plane.advance(now, events);
 }
 
 #[derive(Clone)]
@@ -217,7 +217,7 @@ struct TestPacket {
     dscp: u8,
     flow: u32,
     /// Index of the packet in the load, and of the segment.
-    place: (usize, usize),
+    origin: (usize, usize),
 }
 
 impl QueueItem for TestPacket {
@@ -235,12 +235,12 @@ impl QueueItem for TestPacket {
 
 /// Feeds a port all its arrivals, in order. Returns the packets that arrive at the link's far end, and the numbers of
 /// dropped and lost packets.
-fn feed(network: &Network, link: LinkId, arriving: Vec<TestPacket>, card: bool) -> (Vec<TestPacket>, u64, u64) {
+fn feed(network: &Network, link: LinkId, arriving: Vec<TestPacket>, is_nic: bool) -> (Vec<TestPacket>, u64, u64) {
     let params = network.port(link);
     let salt = mix64(SEED) ^ u64::from(link.0) << 20;
     let (mut out, mut drops) = (Vec::new(), 0);
     let mut leave = |packet: TestPacket, passage: PortTransit| out.push((packet, passage));
-    if card || params.config().is_plain() {
+    if is_nic || params.config().is_plain() {
         let mut port = PlainPort::default();
         for packet in arriving {
             match port.enqueue(params, salt, &packet.arrival()) {
@@ -277,7 +277,7 @@ fn feed(network: &Network, link: LinkId, arriving: Vec<TestPacket>, card: bool) 
 fn reference(network: &Network, load: &[(Time, u8, PacketSample)]) -> (Vec<(Time, u64)>, u64, u64) {
     let mut sent = vec![Vec::new(); usize::from(SENDERS)];
     let mut count = 0;
-    for (place, (now, sender, sample)) in load.iter().enumerate() {
+    for (origin, (now, sender, sample)) in load.iter().enumerate() {
         let headers = Headers::parse(&sample.frame()).unwrap();
         for (index, bytes) in sample.wire(|_| false).iter().enumerate() {
             count += 1;
@@ -290,22 +290,22 @@ fn reference(network: &Network, load: &[(Time, u8, PacketSample)]) -> (Vec<(Time
                 dscp: sample.dscp,
                 marked: false,
                 flow: headers.flow as u32,
-                place: (place, index),
+                origin: (origin, index),
             });
         }
     }
     let mut at_switch = Vec::new();
     for (name, packets) in ["a", "b", "c"].iter().zip(sent) {
-        let card = link(network, name, "left");
-        at_switch.extend(feed(network, card, packets, true).0.into_iter().map(|packet| (packet.now, card.0, packet)));
+        let nic = link(network, name, "left");
+        at_switch.extend(feed(network, nic, packets, true).0.into_iter().map(|packet| (packet.now, nic.0, packet)));
     }
     at_switch.sort_by_key(|it| (it.0, it.1));
     let at_switch = at_switch.into_iter().map(|it| it.2).collect();
-    let (far, drops, lost) = feed(network, link(network, "left", "right"), at_switch, false);
-    let (delivered, ..) = feed(network, link(network, "right", "d"), far, false);
+    let (at_far_switch, drops, lost) = feed(network, link(network, "left", "right"), at_switch, false);
+    let (delivered, ..) = feed(network, link(network, "right", "d"), at_far_switch, false);
     let bytes = |packet: TestPacket| {
-        let (place, index) = packet.place;
-        (packet.now, digest(&load[place].2.wire(|_| packet.marked)[index]))
+        let (origin, index) = packet.origin;
+        (packet.now, digest(&load[origin].2.wire(|_| packet.marked)[index]))
     };
     (delivered.into_iter().map(bytes).collect(), drops, lost)
 }
@@ -313,37 +313,37 @@ fn reference(network: &Network, load: &[(Time, u8, PacketSample)]) -> (Vec<(Time
 proptest! {
     /// Marks, drops, losses and times are those of the ports, for every segment and any polling times.
     #[test]
-    fn the_plane_is_its_ports(
+    fn plane_equals_its_ports(
         middle in middles(),
         load in loads(),
-        looks in looks(),
+        poll_times in poll_times(),
     ) {
         let network = network(&middle);
         let (expected, drops, lost) = reference(&network, &load);
-        let ran = run(&network, &load, Span::ZERO, &looks);
+        let ran = run(&network, &load, Span::ZERO, &poll_times);
         let link = ran.links[link(&network, "left", "right").index()];
         prop_assert_eq!((link.drops + link.credit_drops, link.losses), (drops, lost));
         prop_assert_eq!(ran.held, 0, "buffers are given back");
         // Packets that depart from the watched port and are not lost arrive a link's delay later; the last port adds its
         // own service and delay.
-        prop_assert_eq!(ran.seen.departed.len() as u64, link.packets);
-        prop_assert!(ran.seen.departed.is_sorted_by_key(|it| it.0));
-        prop_assert_eq!(ran.seen.delivered, expected);
+        prop_assert_eq!(ran.events.departed.len() as u64, link.packets);
+        prop_assert!(ran.events.departed.is_sorted_by_key(|it| it.0));
+        prop_assert_eq!(ran.events.delivered, expected);
     }
 
     /// The same of packets that continue each other, with gaps, in any order of time.
     #[test]
-    fn joining_only_delays(
+    fn joining_segments_only_delays(
         middle in middles(),
         flows in prop::collection::vec((any::<bool>(), 0u8..3, 1usize..40_000, any::<u32>(), any::<u16>()), 1..4),
         waits in prop::collection::vec((wait(Span::from_us(30)), 0usize..4, 0u8..20), 1..80),
-        looks in looks(),
+        poll_times in poll_times(),
     ) {
         let network = network(&middle);
         let mut trains: Vec<_> = flows.into_iter().zip(0..).map(|((v6, ecn, length, sequence, id), number)| {
             let payload = (0..length).map(|at| (at * 7) as u8).collect();
-            let whole = PacketSample { v6, ecn, sequence, id, payload, source: 1, flags: 0x18, ports: (1000 + number, 5201), ..PacketSample::default() };
-            train(&whole).into_iter()
+            let original = PacketSample { v6, ecn, sequence, id, payload, source: 1, flags: 0x18, ports: (1000 + number, 5201), ..PacketSample::default() };
+            train(&original).into_iter()
         }).collect();
         let mut now = Time::ZERO;
         let mut load = Vec::new();
@@ -354,46 +354,46 @@ proptest! {
             let packet = trains[flow % count].nth(usize::from(skips == 0));
             load.extend(packet.map(|packet| (now, 0, packet)));
         }
-        let (alone, together) = (run(&network, &load, Span::ZERO, &looks), run(&network, &load, Span::from_us(100), &looks));
+        let (alone, together) = (run(&network, &load, Span::ZERO, &poll_times), run(&network, &load, Span::from_us(100), &poll_times));
         prop_assert_eq!(&together.links, &alone.links);
-        prop_assert_eq!(&together.seen.departed, &alone.seen.departed);
+        prop_assert_eq!(&together.events.departed, &alone.events.departed);
         prop_assert_eq!(together.held, 0);
-        prop_assert!(together.seen.late < Span::from_ns(20), "{} late", together.seen.late);
-        let sorted = |seen: &RouterEvents| {
-            let mut digests: Vec<u64> = seen.delivered.iter().map(|segment| segment.1).collect();
+        prop_assert!(together.events.late < Span::from_ns(20), "{} late", together.events.late);
+        let sorted = |events: &RouterEvents| {
+            let mut digests: Vec<u64> = events.delivered.iter().map(|segment| segment.1).collect();
             digests.sort_unstable();
             digests
         };
-        prop_assert_eq!(sorted(&together.seen), sorted(&alone.seen));
+        prop_assert_eq!(sorted(&together.events), sorted(&alone.events));
     }
 
     /// Coalescing changes when segments are handed over, by no more than it may, and nothing else.
     #[test]
-    fn coalescing_only_delays(middle in middles(), load in loads(), looks in looks()) {
+    fn coalescing_only_delays(middle in middles(), load in loads(), poll_times in poll_times()) {
         let network = network(&middle);
         let coalesce = Span::from_us(100);
-        let alone = run(&network, &load, Span::ZERO, &looks);
-        let together = run(&network, &load, coalesce, &looks);
+        let alone = run(&network, &load, Span::ZERO, &poll_times);
+        let together = run(&network, &load, coalesce, &poll_times);
         prop_assert_eq!(&together.links, &alone.links);
-        prop_assert_eq!(&together.seen.departed, &alone.seen.departed);
+        prop_assert_eq!(&together.events.departed, &alone.events.departed);
         prop_assert_eq!(together.held, 0);
         // If it is awake whenever it asks to be, it is never late, except for the rounding of its estimate.
-        prop_assert!(together.seen.late.max(alone.seen.late) < Span::from_ns(20));
-        let mut arrived = alone.seen.delivered.clone();
-        for (due, bytes) in &together.seen.delivered {
+        prop_assert!(together.events.late.max(alone.events.late) < Span::from_ns(20));
+        let mut arrived = alone.events.delivered.clone();
+        for (due, bytes) in &together.events.delivered {
             let Some(at) = arrived.iter().position(|it| it.1 == *bytes) else { panic!("a segment from nowhere") };
             let (arrived, _) = arrived.remove(at);
             prop_assert!(arrived <= *due && *due <= arrived + coalesce);
         }
         prop_assert!(arrived.is_empty());
         // Each flow's segments arrive in the same order as without the other flow.
-        let order = |seen: &RouterEvents| {
-            let flows = seen.deliveries.iter().flat_map(|it| std::iter::repeat_n(it.2, it.1.into()));
-            let mut order: Vec<_> = flows.zip(seen.delivered.iter().map(|it| it.1)).collect();
+        let order = |events: &RouterEvents| {
+            let flows = events.deliveries.iter().flat_map(|it| std::iter::repeat_n(it.2, it.1.into()));
+            let mut order: Vec<_> = flows.zip(events.delivered.iter().map(|it| it.1)).collect();
             order.sort_by_key(|it| it.0);
             order
         };
-        prop_assert_eq!(order(&together.seen), order(&alone.seen));
+        prop_assert_eq!(order(&together.events), order(&alone.events));
     }
 }
 
@@ -406,18 +406,18 @@ fn sharing(network: &Network, buffer: Bytes, pfc: Option<Pfc>) -> Network {
 proptest! {
     /// A shared buffer without limit is as good as a queue per port.
     #[test]
-    fn an_unlimited_shared_buffer_is_its_ports(
+    fn unlimited_shared_buffer_equals_its_ports(
         middle in middles().prop_filter("a FIFO", |middle| middle.discipline == Discipline::Fifo && middle.credits.is_none()),
         load in loads(),
-        looks in looks(),
+        poll_times in poll_times(),
     ) {
         let plain = network(&PortConfig { buffer: Bytes::MAX, ..middle });
         let (alone, shared) =
-            (run(&plain, &load, Span::ZERO, &looks), run(&sharing(&plain, Bytes::MAX, None), &load, Span::ZERO, &looks));
-        prop_assert_eq!(&shared.seen.delivered, &alone.seen.delivered);
-        prop_assert_eq!(&shared.seen.departed, &alone.seen.departed);
+            (run(&plain, &load, Span::ZERO, &poll_times), run(&sharing(&plain, Bytes::MAX, None), &load, Span::ZERO, &poll_times));
+        prop_assert_eq!(&shared.events.delivered, &alone.events.delivered);
+        prop_assert_eq!(&shared.events.departed, &alone.events.departed);
         prop_assert_eq!(shared.held, 0);
-        prop_assert!(shared.seen.late < Span::from_ns(20), "{} late", shared.seen.late);
+        prop_assert!(shared.events.late < Span::from_ns(20), "{} late", shared.events.late);
         for (shared, alone) in shared.links.iter().zip(&alone.links) {
             prop_assert_eq!((shared.packets, shared.bytes, shared.marks), (alone.packets, alone.bytes, alone.marks));
             prop_assert_eq!((shared.drops, shared.losses, shared.lost), (alone.drops, alone.losses, alone.lost));
@@ -427,22 +427,22 @@ proptest! {
     /// With PFC and enough headroom nothing is dropped, whatever hosts send; without PFC the same buffer drops packets of
     /// a burst.
     #[test]
-    fn pauses_prevent_drops(load in loads(), looks in looks()) {
+    fn pauses_prevent_drops(load in loads(), poll_times in poll_times()) {
         let limit = IngressLimit {
-            off: Limit::Bytes(Bytes::new(10_000)),
-            hysteresis: Bytes::new(3_000),
+            xoff: Limit::Bytes(Bytes::new(10_000)),
+            xon_offset: Bytes::new(3_000),
             headroom: Bytes::new(60_000),
         };
         let plain = network(&PortConfig { gate: limit, ..PortConfig::new(Rate::from_mbps(500), Span::from_us(10)) });
         let pfc = Some(Pfc { frame: 64, relay: false });
-        let lossless = run(&limited(&plain, limit, pfc), &load, Span::ZERO, &looks);
+        let lossless = run(&limited(&plain, limit, pfc), &load, Span::ZERO, &poll_times);
         let sent = load.iter().map(|(_, _, sample)| sample.wire(|_| false).len()).sum::<usize>();
-        prop_assert_eq!(lossless.seen.delivered.len(), sent);
+        prop_assert_eq!(lossless.events.delivered.len(), sent);
         prop_assert_eq!(lossless.held, 0);
         prop_assert_eq!(lossless.links.iter().map(|link| link.drops).sum::<u64>(), 0);
-        let lossy = run(&limited(&plain, limit, None), &load, Span::ZERO, &looks);
+        let lossy = run(&limited(&plain, limit, None), &load, Span::ZERO, &poll_times);
         let drops = lossy.links.iter().map(|link| link.drops).sum::<u64>();
-        prop_assert_eq!(lossy.seen.delivered.len() as u64 + drops, sent as u64);
+        prop_assert_eq!(lossy.events.delivered.len() as u64 + drops, sent as u64);
         let pauses = lossless.links.iter().map(|link| link.pauses).sum::<u64>();
         prop_assert!(drops == 0 || pauses > 0, "{drops} drops without PFC, {pauses} pauses with it");
     }
@@ -484,7 +484,7 @@ impl Observer for DepartureTimes {
 fn a_pause_takes_effect_when_its_frame_arrives() {
     let gate = |off: u64, hysteresis: u64, headroom: u64| {
         let [off, hysteresis, headroom] = [off, hysteresis, headroom].map(Bytes::new);
-        IngressLimit { off: Limit::Bytes(off), hysteresis, headroom }
+        IngressLimit { xoff: Limit::Bytes(off), xon_offset: hysteresis, headroom }
     };
     let port = |gate| PortConfig { gate, ..PortConfig::new(Rate::from_gbps(8), Span::from_us(1)) };
     let wide = port(gate(1 << 40, 0, 0));
@@ -508,10 +508,10 @@ fn a_pause_takes_effect_when_its_frame_arrives() {
         series: &SeriesConfig::default(),
         watched: &[watched],
         mtu: MTU,
-        zero: &begun_at(Time::ZERO),
+        run_start: &begun_at(Time::ZERO),
     });
-    let mut seen = DepartureTimes::default();
-    let send = |plane: &mut Plane, seen: &mut DepartureTimes, from: u8, to: u8, now: Time| {
+    let mut events = DepartureTimes::default();
+    let send = |plane: &mut Plane, events: &mut DepartureTimes, from: u8, to: u8, now: Time| {
         let sample = PacketSample {
             source: from + 1,
             destination: (0, to + 1),
@@ -520,17 +520,17 @@ fn a_pause_takes_effect_when_its_frame_arrives() {
         };
         let mut frame = sample.frame();
         let length = frame.len();
-        plane.advance(now, seen);
-        plane.accept(HostId(from.into()), now, &mut frame, length, seen);
+        plane.advance(now, events);
+        plane.accept(HostId(from.into()), now, &mut frame, length, events);
     };
     for _ in 0..8 {
-        send(&mut plane, &mut seen, 0, 1, Time::ZERO);
+        send(&mut plane, &mut events, 0, 1, Time::ZERO);
     }
-    send(&mut plane, &mut seen, 2, 0, Time::from_ns(4_500));
+    send(&mut plane, &mut events, 2, 0, Time::from_ns(4_500));
     while let Some(next) = plane.next_at() {
-        plane.advance(next, &mut seen);
+        plane.advance(next, &mut events);
     }
-    let ns: Vec<i64> = seen.0.iter().map(|time| time.since(Time::ZERO).ps() / 1_000).collect();
+    let ns: Vec<i64> = events.0.iter().map(|time| time.since(Time::ZERO).ps() / 1_000).collect();
     assert_eq!(ns, [3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 46_064]);
     let outcome = plane.finish();
     let paused = outcome.links[watched.index()];
@@ -544,8 +544,8 @@ fn a_pause_takes_effect_when_its_frame_arrives() {
 #[test]
 fn a_paused_nic_accepts_no_more_than_its_slack() {
     let limit = IngressLimit {
-        off: Limit::Bytes(Bytes::new(10_000)),
-        hysteresis: Bytes::new(3_000),
+        xoff: Limit::Bytes(Bytes::new(10_000)),
+        xon_offset: Bytes::new(3_000),
         headroom: Bytes::new(60_000),
     };
     let plain = network(&PortConfig::new(Rate::from_mbps(10), Span::from_us(10)));
@@ -560,22 +560,22 @@ fn a_paused_nic_accepts_no_more_than_its_slack() {
         series: &SeriesConfig::default(),
         watched: &[],
         mtu: MTU,
-        zero: &begun_at(Time::ZERO),
+        run_start: &begun_at(Time::ZERO),
     });
-    let mut seen = DepartureTimes::default();
+    let mut events = DepartureTimes::default();
     let (mut now, mut accepted, mut longest_wait) = (Time::ZERO, 0, Span::ZERO);
     while accepted < 200 {
         let at = plane.nic_accepts_at(HostId(0));
         if at <= now {
             let mut frame = PacketSample { payload: vec![0; 1_448], ..PacketSample::default() }.frame();
             let length = frame.len();
-            plane.accept(HostId(0), now, &mut frame, length, &mut seen);
+            plane.accept(HostId(0), now, &mut frame, length, &mut events);
             accepted += 1;
         } else {
             let next = at.min(plane.next_at().expect("a paused NIC is resumed"));
             longest_wait = longest_wait.max(next.since(now));
             now = next.max(now);
-            plane.advance(now, &mut seen);
+            plane.advance(now, &mut events);
         }
     }
     // 200 packets of 1,500 bytes at 10 Mb/s take 240 ms, and little more than the limit and the slack waits in the network.
@@ -584,23 +584,23 @@ fn a_paused_nic_accepts_no_more_than_its_slack() {
 }
 
 #[test]
-fn a_packet_whose_segments_share_their_fate_is_delivered_whole() {
+fn packets_with_equal_segment_outcomes_are_delivered_as_one() {
     let network = network(&PortConfig::new(Rate::from_gbps(4), Span::from_ms(1)));
     let sample = PacketSample { payload: vec![5; 14_480], ..PacketSample::default() };
     let ran = run(&network, &[(Time::ZERO, 0, sample)], Span::from_us(100), &[]);
-    assert_eq!(ran.seen.deliveries.iter().map(|it| it.1).collect::<Vec<_>>(), [10]);
+    assert_eq!(ran.events.deliveries.iter().map(|it| it.1).collect::<Vec<_>>(), [10]);
 }
 
 /// Returns a flow's packets one by one: the segments that a NIC would cut the sample into, each left to a NIC of its own.
-fn train(whole: &PacketSample) -> Vec<PacketSample> {
-    let chunks: Vec<&[u8]> = whole.payload.chunks(whole.size.into()).collect();
+fn train(original: &PacketSample) -> Vec<PacketSample> {
+    let chunks: Vec<&[u8]> = original.payload.chunks(original.size.into()).collect();
     let last = chunks.len() - 1;
     let one = |(index, chunk): (usize, &&[u8])| PacketSample {
-        id: whole.id.wrapping_add(index as u16),
-        sequence: whole.sequence.wrapping_add((index * usize::from(whole.size)) as u32),
-        flags: if index == last { whole.flags } else { whole.flags & !0x09 },
+        id: original.id.wrapping_add(index as u16),
+        sequence: original.sequence.wrapping_add((index * usize::from(original.size)) as u32),
+        flags: if index == last { original.flags } else { original.flags & !0x09 },
         payload: chunk.to_vec(),
-        ..whole.clone()
+        ..original.clone()
     };
     chunks.iter().enumerate().map(one).collect()
 }
@@ -609,17 +609,17 @@ fn train(whole: &PacketSample) -> Vec<PacketSample> {
 fn packets_that_continue_each_other_are_delivered_together() {
     let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
     for (v6, flags, sequence) in [(false, 0x18, 7), (true, 0x18, u32::MAX - 9_000), (false, 0x11, 0), (true, 0x10, 5)] {
-        let whole = PacketSample { v6, flags, sequence, payload: vec![5; 100_000], ..PacketSample::default() };
+        let original = PacketSample { v6, flags, sequence, payload: vec![5; 100_000], ..PacketSample::default() };
         let load: Vec<(Time, u8, PacketSample)> =
-            (0..).step_by(12).zip(train(&whole)).map(|(us, it)| (Time::from_us(us), 0, it)).collect();
+            (0..).step_by(12).zip(train(&original)).map(|(us, it)| (Time::from_us(us), 0, it)).collect();
         let (alone, together) = (run(&network, &load, Span::ZERO, &[]), run(&network, &load, Span::from_us(100), &[]));
-        assert_eq!(alone.seen.deliveries.len(), 70);
+        assert_eq!(alone.events.deliveries.len(), 70);
         // 100 us are eight packets of 12 us; 64 KB begin a new one.
-        let sizes: Vec<u16> = together.seen.deliveries.iter().map(|delivery| delivery.1).collect();
+        let sizes: Vec<u16> = together.events.deliveries.iter().map(|delivery| delivery.1).collect();
         assert!(sizes.len() <= 10 && sizes.iter().max() == Some(&9), "{sizes:?}");
-        let bytes = |ran: &RouterRun| ran.seen.delivered.iter().map(|segment| segment.1).collect::<Vec<_>>();
+        let bytes = |ran: &RouterRun| ran.events.delivered.iter().map(|segment| segment.1).collect::<Vec<_>>();
         assert_eq!(bytes(&together), bytes(&alone), "the segments are what they were");
-        assert_eq!((together.held, together.links, together.seen.departed), (0, alone.links, alone.seen.departed));
+        assert_eq!((together.held, together.links, together.events.departed), (0, alone.links, alone.events.departed));
     }
 }
 
@@ -629,7 +629,7 @@ type SampleEdit = fn(&mut PacketSample);
 #[test]
 fn packets_that_do_not_continue_each_other_stay_apart() {
     let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
-    let whole = PacketSample { payload: vec![5; 2 * 1448], ..PacketSample::default() };
+    let original = PacketSample { payload: vec![5; 2 * 1448], ..PacketSample::default() };
     let changes: [(&str, SampleEdit); 9] = [
         ("a gap", |next| next.sequence += 1),
         ("an identification", |next| next.id += 1),
@@ -641,23 +641,23 @@ fn packets_that_do_not_continue_each_other_stay_apart() {
         ("no payload", |next| next.payload.clear()),
         ("a longer one", |next| (next.size, next.payload) = (1_449, vec![5; 1_449])),
     ];
-    for (what, change) in changes {
-        let mut pair = train(&whole);
+    for (label, change) in changes {
+        let mut pair = train(&original);
         change(&mut pair[1]);
         let load: Vec<_> = pair.into_iter().map(|sample| (Time::ZERO, 0, sample)).collect();
         let ran = run(&network, &load, Span::from_us(100), &[]);
-        assert_eq!(ran.seen.deliveries.iter().map(|delivery| delivery.1).collect::<Vec<_>>(), [1, 1], "{what}");
+        assert_eq!(ran.events.deliveries.iter().map(|delivery| delivery.1).collect::<Vec<_>>(), [1, 1], "{label}");
     }
     for flags in [0x18, 0x11, 0x14, 0x30] {
-        let mut pair = train(&whole);
+        let mut pair = train(&original);
         pair[0].flags = flags;
         let load: Vec<_> = pair.into_iter().map(|sample| (Time::ZERO, 0, sample)).collect();
-        assert_eq!(run(&network, &load, Span::from_us(100), &[]).seen.deliveries.len(), 2, "{flags:#x}");
+        assert_eq!(run(&network, &load, Span::from_us(100), &[]).events.deliveries.len(), 2, "{flags:#x}");
     }
 }
 
 #[test]
-fn what_cannot_be_passed_on_is_counted() {
+fn packets_that_cannot_be_forwarded_are_counted() {
     let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
     let routes = Routes::new(&network).unwrap();
     let mut plane = Plane::new(&PlaneInputs {
@@ -670,12 +670,12 @@ fn what_cannot_be_passed_on_is_counted() {
         series: &SeriesConfig::default(),
         watched: &[],
         mtu: MTU,
-        zero: &begun_at(Time::ZERO),
+        run_start: &begun_at(Time::ZERO),
     });
-    let mut seen = RouterEvents::default();
+    let mut events = RouterEvents::default();
     let mut send = |mut frame: Vec<u8>| {
         let length = frame.len();
-        plane.accept(HostId(0), Time::ZERO, &mut frame, length, &mut seen);
+        plane.accept(HostId(0), Time::ZERO, &mut frame, length, &mut events);
         *plane.refused()
     };
     assert_eq!(send(vec![0; 200]).malformed, 1);
@@ -715,17 +715,17 @@ fn failures_and_samples_have_the_times_of_the_run() {
         series: &series,
         watched: &[],
         mtu: MTU,
-        zero: &zero,
+        run_start: &zero,
     });
-    let mut seen = RouterEvents::default();
+    let mut events = RouterEvents::default();
     let mut arrives = |plane: &mut Plane, now: Time| {
-        let before = seen.deliveries.len();
-        look(plane, now, &mut seen);
+        let before = events.deliveries.len();
+        poll(plane, now, &mut events);
         let mut frame = PacketSample { payload: vec![0; 100], ..PacketSample::default() }.frame();
         let length = frame.len();
-        plane.accept(HostId(0), now, &mut frame, length, &mut seen);
-        look(plane, now + Span::from_us(400), &mut seen);
-        seen.deliveries.len() > before
+        plane.accept(HostId(0), now, &mut frame, length, &mut events);
+        poll(plane, now + Span::from_us(400), &mut events);
+        events.deliveries.len() > before
     };
     // Before the run there are no failures.
     assert!(arrives(&mut plane, Time::ZERO) && arrives(&mut plane, Time::from_us(1_500)));
@@ -761,7 +761,7 @@ fn queues_are_sampled_at_their_times() {
         },
         watched: &[],
         mtu: MTU,
-        zero: &begun_at(Time::ZERO),
+        run_start: &begun_at(Time::ZERO),
     });
     let mut frame = PacketSample { payload: vec![0; 14_480], ..PacketSample::default() }.frame();
     let length = frame.len();

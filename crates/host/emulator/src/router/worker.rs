@@ -15,26 +15,26 @@ use super::plane::{Observer, Plane, PlaneOutcome, PortDeparture};
 use crate::Error;
 use crate::clock::{Now, late_ns};
 use crate::lateness::Recorder;
-use crate::packet::{render, whole_segment};
+use crate::packet::{render, wire_segment};
 use crate::pcapng::Captures;
 use crate::processors::keep_router;
-use crate::sys::{self, Waited};
+use crate::sys::{self, PollDescriptor};
 use crate::tun::Tun;
 
 /// Maximum time between two checks whether the thread is to stop.
-const LOOK_UP: Span = Span::from_ms(20);
+const STOP_CHECK_INTERVAL: Span = Span::from_ms(20);
 /// Minimum sleep between two checks for due events, unless a host sends a packet: under load one check does the work of
 /// many.
-const BREATH: Span = Span::from_us(20);
+const MIN_SLEEP: Span = Span::from_us(20);
 /// Packets read between two sleeps from which on a router is under load. Hosts then wait for its next check, as for a
 /// NIC that coalesces interrupts, so that the router reads several packets each time it wakes.
-const MANY: u64 = 3;
+const COALESCE_PACKETS: u64 = 3;
 /// Maximum wait of hosts, counted from the last check.
-const PAUSE: Duration = Duration::from_micros(30);
+const COALESCE_TIME: Duration = Duration::from_micros(30);
 /// Time from when a NIC accepts packets again to the check for new ones: well before it falls idle.
 const NIC_SLACK: Span = Span::from_us(50);
-/// Packets read from one host before it is another's turn.
-const TURN: usize = 16;
+/// Packets read from one host before it is the next one's turn.
+const READ_BUDGET: usize = 16;
 /// Above the kernel's own threads of no urgency, below those that keep the machine alive.
 const PRIORITY: i32 = 50;
 
@@ -52,14 +52,14 @@ pub(super) struct Worker<C> {
 /// rounds do not show it, since a single one of them is late by all of that time.
 #[derive(Default)]
 pub(super) struct Stalls {
-    /// Latest time of the next look.
+    /// Latest time of the next update.
     due: Time,
     total: Span,
 }
 
 impl Stalls {
-    /// The thread looks at the clock.
-    fn look(&mut self, now: Time) {
+    /// Records that the thread has read the clock.
+    fn update(&mut self, now: Time) {
         let late = now.saturating_since(self.due);
         if late > TOO_LATE {
             self.total += late;
@@ -128,7 +128,7 @@ impl<C: Now> Observer for Output<C> {
     fn depart(&mut self, departure: PortDeparture) {
         let PortDeparture { link, time, frame, headers, segment, mark } = departure;
         let Some(captures) = &mut self.captures else { return };
-        whole_segment(frame, headers, segment, mark, &mut self.scratch);
+        wire_segment(frame, headers, segment, mark, &mut self.scratch);
         captures.record(link, self.zero_ns + time.ns(), &self.scratch);
     }
 }
@@ -146,13 +146,13 @@ impl<C: Now + Copy> Worker<C> {
         let mut reading = Recorder::new();
         let mut buffer = vec![0; MAX];
         let mut read = 0;
-        let mut waited = Vec::new();
+        let mut polled = Vec::new();
         let began = self.clock.now();
         self.stalls.sleep_until(began);
         while !self.stop.load(Ordering::Relaxed) {
             let woken = self.clock.now();
-            busy.look(woken);
-            self.stalls.look(woken);
+            busy.update(woken);
+            self.stalls.update(woken);
             if !self.plane.has_begun() {
                 self.stalls.total = Span::ZERO;
             }
@@ -160,7 +160,7 @@ impl<C: Now + Copy> Worker<C> {
             // Rounds until neither network nor hosts have anything for now.
             loop {
                 let now = self.clock.now();
-                self.stalls.look(now);
+                self.stalls.update(now);
                 self.plane.advance(now, &mut self.output);
                 let (packets, more) = self.read_hosts(now, &mut buffer);
                 read += packets;
@@ -169,17 +169,17 @@ impl<C: Now + Copy> Worker<C> {
                 }
             }
             reading.record(late_ns(self.clock.now(), woken));
-            if read - read_before >= MANY {
+            if read - read_before >= COALESCE_PACKETS {
                 let past = Duration::from_nanos(late_ns(self.clock.now(), woken));
-                let rest = PAUSE.saturating_sub(past);
+                let rest = COALESCE_TIME.saturating_sub(past);
                 if !rest.is_zero() {
                     let now = self.clock.now();
-                    self.stalls.look(now);
+                    self.stalls.update(now);
                     self.stalls.sleep_until(now + Span::from_ns(rest.as_nanos() as i64));
                     sys::wait(&mut [], Some(rest)).map_err(Error::system("wait"))?;
                 }
             }
-            self.sleep(woken, &mut waited)?;
+            self.sleep(woken, &mut polled)?;
         }
         if locked {
             sys::unlock_memory();
@@ -218,12 +218,12 @@ impl<C: Now + Copy> Worker<C> {
         let (mut packets, mut more) = (0, false);
         for host in 0..self.output.devices.len() {
             let id = HostId(host as u32);
-            for turn in 0..=TURN {
+            for count in 0..=READ_BUDGET {
                 let device = &mut self.output.devices[host];
                 if !device.ready || device.gone || self.plane.nic_accepts_at(id) > now {
                     break;
                 }
-                if turn == TURN {
+                if count == READ_BUDGET {
                     more = true;
                     break;
                 }
@@ -233,7 +233,7 @@ impl<C: Now + Copy> Worker<C> {
                         // run, may have made the host send only now, and a packet that leaves before it was sent shortens a
                         // round trip below the path's minimum.
                         now = self.clock.now();
-                        self.stalls.look(now);
+                        self.stalls.update(now);
                         self.plane.advance(now, &mut self.output);
                         self.plane.accept(id, now, buffer, length, &mut self.output);
                         packets += 1;
@@ -247,25 +247,25 @@ impl<C: Now + Copy> Worker<C> {
     }
 
     /// Sleeps until an event is due or a host with a NIC that accepts packets has one to send.
-    fn sleep(&mut self, woken: Time, waited: &mut Vec<(usize, Waited)>) -> Result<(), Error> {
+    fn sleep(&mut self, woken: Time, polled: &mut Vec<(usize, PollDescriptor)>) -> Result<(), Error> {
         let now = self.clock.now();
-        let mut next = self.plane.next_at().unwrap_or(now + LOOK_UP);
-        waited.clear();
+        let mut next = self.plane.next_at().unwrap_or(now + STOP_CHECK_INTERVAL);
+        polled.clear();
         for (host, device) in self.output.devices.iter().enumerate().filter(|it| !it.1.gone) {
             let takes_at = self.plane.nic_accepts_at(HostId(host as u32));
             if takes_at <= now {
-                waited.push((host, Waited::for_read(device.tun.as_fd())));
+                polled.push((host, PollDescriptor::for_read(device.tun.as_fd())));
             } else {
                 next = next.min(takes_at + NIC_SLACK);
             }
         }
-        let rest = next.max(woken + BREATH).saturating_since(now).min(LOOK_UP);
+        let rest = next.max(woken + MIN_SLEEP).saturating_since(now).min(STOP_CHECK_INTERVAL);
         let timeout = Duration::from_nanos(rest.ns() as u64);
-        self.stalls.look(now);
+        self.stalls.update(now);
         self.stalls.sleep_until(now + rest);
-        let mut descriptors: Vec<Waited> = waited.iter().map(|it| it.1).collect();
+        let mut descriptors: Vec<PollDescriptor> = polled.iter().map(|it| it.1).collect();
         sys::wait(&mut descriptors, Some(timeout)).map_err(Error::system("wait for packets"))?;
-        for (&(host, _), result) in waited.iter().zip(&descriptors) {
+        for (&(host, _), result) in polled.iter().zip(&descriptors) {
             let device = &mut self.output.devices[host];
             device.ready |= result.readable() || result.failed();
             device.gone |= result.failed();
@@ -297,7 +297,7 @@ impl<C: Now> Busy<C> {
         Self { clock, began_ns, second, busiest: Span::ZERO }
     }
 
-    fn look(&mut self, now: Time) {
+    fn update(&mut self, now: Time) {
         if now.since(self.second.0) < Span::from_s(1) {
             return;
         }
@@ -333,14 +333,14 @@ mod tests {
     /// A clock that advances on each read, as if the thread did not run in between.
     #[derive(Clone, Copy)]
     struct Slow<'a> {
-        looks: &'a Cell<u32>,
-        look: Span,
+        polls: &'a Cell<u32>,
+        step: Span,
     }
 
     impl Now for Slow<'_> {
         fn now(&self) -> Time {
-            self.looks.set(self.looks.get() + 1);
-            Time::ZERO + self.look.times(self.looks.get())
+            self.polls.set(self.polls.get() + 1);
+            Time::ZERO + self.step.times(self.polls.get())
         }
     }
 
@@ -361,7 +361,7 @@ mod tests {
             series: &SeriesConfig::default(),
             watched: &[],
             mtu: 1500,
-            zero: &Arc::default(),
+            run_start: &Arc::default(),
         });
         let (ends, tuns) = (0..3)
             .map(|_| {
@@ -390,43 +390,43 @@ mod tests {
 
     /// A single long stop counts in full; a planned sleep and short delays do not.
     #[test]
-    fn time_in_which_the_thread_stood_still_adds_up() {
+    fn stall_time_accumulates() {
         let mut stalls = Stalls::default();
         for ms in [0, 1, 2] {
-            stalls.look(Time::from_ms(ms));
+            stalls.update(Time::from_ms(ms));
         }
         stalls.sleep_until(Time::from_ms(22));
-        stalls.look(Time::from_ms(22));
+        stalls.update(Time::from_ms(22));
         assert_eq!(stalls.total, Span::ZERO);
         // Woken before its time.
         stalls.sleep_until(Time::from_ms(42));
-        stalls.look(Time::from_ms(30));
-        stalls.look(Time::from_ms(630));
+        stalls.update(Time::from_ms(30));
+        stalls.update(Time::from_ms(630));
         stalls.sleep_until(Time::from_ms(650));
-        stalls.look(Time::from_ms(850));
+        stalls.update(Time::from_ms(850));
         assert_eq!(stalls.total, Span::from_ms(800));
     }
 
     /// A packet that a host sends in response to a delivery cannot leave before that delivery.
     #[test]
-    fn a_packet_leaves_when_it_was_read() {
-        let looks = Cell::new(0);
-        let look = Span::from_us(300);
-        let (mut worker, ends) = worker(Slow { looks: &looks, look });
+    fn packets_arrive_at_the_time_of_their_read() {
+        let polls = Cell::new(0);
+        let step = Span::from_us(300);
+        let (mut worker, ends) = worker(Slow { polls: &polls, step });
         ends[0].send(&packet(2)).unwrap();
         let before = worker.clock.now();
         let (packets, more) = worker.read_hosts(before, &mut vec![0; MAX]);
         assert_eq!((packets, more), (1, false));
         // 100 bytes take 800 ns.
-        assert_eq!(idle_at(&worker, 0), before + look + Span::from_ns(800));
+        assert_eq!(idle_at(&worker, 0), before + step + Span::from_ns(800));
     }
 
     /// Events due by the time of a packet are processed before the packet is read, even if they were not due when the
     /// round began: events are processed in order of time.
     #[test]
-    fn what_is_due_goes_before_what_is_read() {
-        let looks = Cell::new(0);
-        let (mut worker, ends) = worker(Slow { looks: &looks, look: Span::from_us(300) });
+    fn due_events_precede_reads() {
+        let polls = Cell::new(0);
+        let (mut worker, ends) = worker(Slow { polls: &polls, step: Span::from_us(300) });
         ends[0].send(&packet(3)).unwrap();
         worker.read_hosts(worker.clock.now(), &mut vec![0; MAX]);
         assert!(ends[2].recv(&mut [0; 200]).is_err(), "it is on its way");
@@ -438,16 +438,16 @@ mod tests {
     }
 
     #[test]
-    fn one_host_does_not_keep_others_waiting() {
-        let looks = Cell::new(0);
-        let (mut worker, ends) = worker(Slow { looks: &looks, look: Span::from_us(10) });
+    fn hosts_share_the_read_budget() {
+        let polls = Cell::new(0);
+        let (mut worker, ends) = worker(Slow { polls: &polls, step: Span::from_us(10) });
         for _ in 0..50 {
             ends[0].send(&packet(3)).unwrap();
         }
         ends[1].send(&packet(3)).unwrap();
         let mut buffer = vec![0; MAX];
         let (packets, more) = worker.read_hosts(worker.clock.now(), &mut buffer);
-        assert_eq!((packets, more), (TURN as u64 + 1, true));
+        assert_eq!((packets, more), (READ_BUDGET as u64 + 1, true));
         // Later than the NIC's maximum backlog: only the times matter here.
         assert!(idle_at(&worker, 1) > Time::ZERO + NIC_BACKLOG, "the other host had its turn");
         let mut read = packets;

@@ -9,7 +9,7 @@ use laws::LawActions;
 use units::{Bytes, Span, Time};
 
 use super::start_queue::StartQueue;
-use super::{HostNetwork, MAX_SAMPLES, MIN_INTERVAL, TELL, TrafficProgress};
+use super::{HostNetwork, MAX_SAMPLES, MIN_INTERVAL, PROGRESS_INTERVAL, TrafficProgress};
 use crate::clock::Clock;
 use crate::error::Error;
 
@@ -26,8 +26,8 @@ pub enum Event {
 
 /// An event of a flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Happened {
-    /// Time by the clock that the carrier was given.
+pub struct FlowEvent {
+    /// Time by the clock that the transport was given.
     pub time: Time,
     /// The flow's number.
     pub flow: usize,
@@ -56,26 +56,26 @@ pub struct SenderState {
 
 /// Transport that moves the bytes of a setup's flows. Flows are numbered as in the setup.
 pub trait FlowTransport {
-    /// Makes an end in every host that needs one, and connects all flows; none sends. `watch` is called now and then
+    /// Makes an end in every host that needs one, and connects all flows; none sends. `keep_running` is called now and then
     /// and returns whether to go on.
     ///
     /// # Errors
-    /// When an end or a connection cannot be made, or `watch` returns false.
+    /// When an end or a connection cannot be made, or `keep_running` returns false.
     fn connect(
         &mut self,
         setup: &Setup,
-        ground: &dyn HostNetwork,
-        watch: &mut dyn FnMut() -> bool,
+        host_network: &dyn HostNetwork,
+        keep_running: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error>;
 
     /// Starts a flow, which sends all of its bytes.
     fn start(&mut self, flow: usize);
 
-    /// Moves bytes until an event occurs, for at most `most`. Events are appended to `events`.
-    fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<Happened>);
+    /// Moves bytes until an event occurs, for at most `max_wait`. Events are appended to `events`.
+    fn run_for(&mut self, max_wait: Duration, clock: Clock, events: &mut Vec<FlowEvent>);
 
     /// Returns the state of a flow. Also of one that has not started, or has ended.
-    fn look(&mut self, flow: usize) -> SenderState;
+    fn sender_state(&mut self, flow: usize) -> SenderState;
 
     /// Ends everything, including work in progress.
     fn close(&mut self);
@@ -91,7 +91,7 @@ pub struct CarriedEnd {
     /// By time, then by flow.
     pub samples: Vec<FlowSample>,
     /// True if samples are missing because the limit was reached.
-    pub cut_short: bool,
+    pub truncated: bool,
     /// The last completion, or the stop.
     pub ended: Time,
     /// True if the caller ended it before its time.
@@ -107,57 +107,57 @@ enum CarriedPhase {
 
 struct CarriedLoop<'a> {
     setup: &'a Setup,
-    carrier: &'a mut dyn FlowTransport,
+    transport: &'a mut dyn FlowTransport,
     clock: Clock,
-    agenda: StartQueue<'a>,
+    start_queue: StartQueue<'a>,
     phases: Vec<CarriedPhase>,
     ended: usize,
     end: CarriedEnd,
 }
 
-/// Runs all flows, which are connected, until they have ended, the stop, or `watch` returns false. Times are the
+/// Runs all flows, which are connected, until they have ended, the stop, or `on_progress` returns false. Times are the
 /// `clock`'s.
 pub fn run(
     setup: &Setup,
-    carrier: &mut dyn FlowTransport,
+    transport: &mut dyn FlowTransport,
     clock: Clock,
-    watch: &mut dyn FnMut(TrafficProgress) -> bool,
+    on_progress: &mut dyn FnMut(TrafficProgress) -> bool,
 ) -> CarriedEnd {
-    let nothing = FlowOutcome::never_started();
+    let never_started = FlowOutcome::never_started();
     let count = setup.flows.len();
     let end = CarriedEnd {
-        flows: vec![nothing; count],
+        flows: vec![never_started; count],
         failures: vec![None; count],
         samples: Vec::new(),
-        cut_short: false,
+        truncated: false,
         ended: setup.stop,
         interrupted: false,
     };
-    let (agenda, phases) = (StartQueue::new(setup), vec![CarriedPhase::Waiting; count]);
-    CarriedLoop { setup, carrier, clock, agenda, phases, ended: 0, end }.run(watch)
+    let (start_queue, phases) = (StartQueue::new(setup), vec![CarriedPhase::Waiting; count]);
+    CarriedLoop { setup, transport, clock, start_queue, phases, ended: 0, end }.run(on_progress)
 }
 
 impl CarriedLoop<'_> {
-    fn run(mut self, watch: &mut dyn FnMut(TrafficProgress) -> bool) -> CarriedEnd {
+    fn run(mut self, on_progress: &mut dyn FnMut(TrafficProgress) -> bool) -> CarriedEnd {
         let stop = self.setup.stop;
         let series = &self.setup.series;
         let is_sampled = !series.interval.is_zero() && !series.flows.is_empty();
         let interval = series.interval.max(MIN_INTERVAL);
         let mut sample_at = if is_sampled { Time::ZERO } else { Time::NEVER };
-        let (mut told, mut events) = (Time::ZERO, Vec::new());
+        let (mut last_report, mut events) = (Time::ZERO, Vec::new());
         loop {
             let now = self.clock.now();
             if now >= stop || self.ended == self.phases.len() {
                 break;
             }
-            if now >= told + TELL {
-                told = now;
-                if !watch(TrafficProgress { now, completed: self.ended }) {
+            if now >= last_report + PROGRESS_INTERVAL {
+                last_report = now;
+                if !on_progress(TrafficProgress { now, completed: self.ended }) {
                     self.end.interrupted = true;
                     break;
                 }
             }
-            while let Some(flow) = self.agenda.pop_due(now) {
+            while let Some(flow) = self.start_queue.pop_due(now) {
                 self.start(flow, now);
             }
             if now >= sample_at {
@@ -167,10 +167,10 @@ impl CarriedLoop<'_> {
                     sample_at += interval;
                 }
             }
-            let until = self.agenda.next().min(sample_at).min(told + TELL).min(stop);
-            let most = Duration::from_nanos(until.saturating_since(self.clock.now()).unsigned_ps() / 1_000);
-            self.carrier.carry(most, self.clock, &mut events);
-            events.drain(..).for_each(|happened| self.happened(happened));
+            let until = self.start_queue.next().min(sample_at).min(last_report + PROGRESS_INTERVAL).min(stop);
+            let max_wait = Duration::from_nanos(until.saturating_since(self.clock.now()).unsigned_ps() / 1_000);
+            self.transport.run_for(max_wait, self.clock, &mut events);
+            events.drain(..).for_each(|event| self.on_event(event));
         }
         self.finish()
     }
@@ -179,8 +179,8 @@ impl CarriedLoop<'_> {
         if self.phases[flow] == CarriedPhase::Waiting {
             self.phases[flow] = CarriedPhase::Sending;
             self.end.flows[flow].started = now;
-            self.carrier.start(flow);
-            self.agenda.happened(Dependency::Begun(FlowId(flow as u32)), now);
+            self.transport.start(flow);
+            self.start_queue.dependency_met(Dependency::Begun(FlowId(flow as u32)), now);
         }
     }
 
@@ -191,26 +191,26 @@ impl CarriedLoop<'_> {
                 continue;
             }
             if self.end.samples.len() >= MAX_SAMPLES {
-                self.end.cut_short = true;
+                self.end.truncated = true;
                 return;
             }
-            let SenderState { sent, delivered, window, rtt, trace, .. } = self.carrier.look(flow);
+            let SenderState { sent, delivered, window, rtt, trace, .. } = self.transport.sender_state(flow);
             self.end.samples.push(FlowSample { time, flow: id, sent, delivered, window, rtt, trace });
         }
     }
 
-    fn happened(&mut self, Happened { time, flow, event }: Happened) {
+    fn on_event(&mut self, FlowEvent { time, flow, event }: FlowEvent) {
         let id = FlowId(flow as u32);
         match event {
-            Event::Received => self.agenda.happened(Dependency::Received(id), time),
+            Event::Received => self.start_queue.dependency_met(Dependency::Received(id), time),
             Event::Delivered if self.phases[flow] == CarriedPhase::Sending => {
                 self.end(flow);
                 let completed = time.max(self.end.flows[flow].started);
                 self.end.flows[flow].completed = completed;
-                self.agenda.happened(Dependency::Complete(id), completed);
+                self.start_queue.dependency_met(Dependency::Complete(id), completed);
             }
-            Event::Broken(why) if self.phases[flow] != CarriedPhase::Ended => {
-                self.end.failures[flow] = Some(why);
+            Event::Broken(reason) if self.phases[flow] != CarriedPhase::Ended => {
+                self.end.failures[flow] = Some(reason);
                 self.end(flow);
             }
             Event::Delivered | Event::Broken(_) => {}
@@ -218,14 +218,14 @@ impl CarriedLoop<'_> {
     }
 
     fn end(&mut self, flow: usize) {
-        self.keep(flow);
+        self.record_final_state(flow);
         self.phases[flow] = CarriedPhase::Ended;
         self.ended += 1;
     }
 
     /// Takes the final report on a flow.
-    fn keep(&mut self, flow: usize) {
-        let SenderState { delivered, stats, actions, .. } = self.carrier.look(flow);
+    fn record_final_state(&mut self, flow: usize) {
+        let SenderState { delivered, stats, actions, .. } = self.transport.sender_state(flow);
         let end = &mut self.end.flows[flow];
         end.delivered = delivered.min(self.setup.flows[flow].size);
         (end.stats, end.actions) = (stats, actions);
@@ -235,10 +235,10 @@ impl CarriedLoop<'_> {
         let ended_at = self.clock.now();
         for flow in 0..self.phases.len() {
             if self.phases[flow] != CarriedPhase::Ended {
-                self.keep(flow);
+                self.record_final_state(flow);
             }
         }
-        self.carrier.close();
+        self.transport.close();
         let last = self.end.flows.iter().map(|flow| flow.completed).filter(|time| time.is_set()).max();
         self.end.ended = match (self.end.interrupted, self.ended < self.phases.len()) {
             (true, _) => ended_at,
@@ -257,18 +257,18 @@ mod tests {
 
     /// Carries a megabyte in 10 ms, each flow by itself.
     #[derive(Default)]
-    struct Steady {
+    struct ConstantRateTransport {
         now: Time,
         begun: Vec<(usize, Time)>,
         sizes: Vec<u64>,
         done: Vec<usize>,
-        breaks: Option<usize>,
+        broken_flow: Option<usize>,
         closed: bool,
     }
 
-    const BYTES_A_MS: u64 = 100_000;
+    const BYTES_PER_MS: u64 = 100_000;
 
-    impl Steady {
+    impl ConstantRateTransport {
         fn of(setup: &Setup) -> Self {
             Self { sizes: setup.flows.iter().map(|flow| flow.size.get()).collect(), ..Self::default() }
         }
@@ -276,12 +276,12 @@ mod tests {
         fn carried(&self, flow: usize) -> u64 {
             let begun = self.begun.iter().find(|(begun, _)| *begun == flow);
             begun.map_or(0, |&(_, at)| {
-                (self.now.saturating_since(at).ns() as u64 * BYTES_A_MS / 1_000_000).min(self.sizes[flow])
+                (self.now.saturating_since(at).ns() as u64 * BYTES_PER_MS / 1_000_000).min(self.sizes[flow])
             })
         }
     }
 
-    impl FlowTransport for Steady {
+    impl FlowTransport for ConstantRateTransport {
         fn connect(&mut self, _: &Setup, _: &dyn HostNetwork, _: &mut dyn FnMut() -> bool) -> Result<(), Error> {
             Ok(())
         }
@@ -290,23 +290,23 @@ mod tests {
             self.begun.push((flow, self.now));
         }
 
-        fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<Happened>) {
-            std::thread::sleep(most.min(Duration::from_millis(1)));
+        fn run_for(&mut self, max_wait: Duration, clock: Clock, events: &mut Vec<FlowEvent>) {
+            std::thread::sleep(max_wait.min(Duration::from_millis(1)));
             self.now = clock.now();
             let ready = |flow: usize| self.carried(flow) == self.sizes[flow] && !self.done.contains(&flow);
             let ready: Vec<usize> = self.begun.iter().map(|&(flow, _)| flow).filter(|&flow| ready(flow)).collect();
             for flow in ready {
                 self.done.push(flow);
-                let happened = |event| Happened { time: self.now, flow, event };
-                if self.breaks == Some(flow) {
-                    events.push(happened(Event::Broken("cut".to_owned())));
+                let flow_event = |event| FlowEvent { time: self.now, flow, event };
+                if self.broken_flow == Some(flow) {
+                    events.push(flow_event(Event::Broken("cut".to_owned())));
                 } else {
-                    events.extend([Event::Received, Event::Delivered].map(happened));
+                    events.extend([Event::Received, Event::Delivered].map(flow_event));
                 }
             }
         }
 
-        fn look(&mut self, flow: usize) -> SenderState {
+        fn sender_state(&mut self, flow: usize) -> SenderState {
             SenderState { delivered: Bytes::new(self.carried(flow)), ..SenderState::default() }
         }
 
@@ -315,10 +315,10 @@ mod tests {
         }
     }
 
-    fn carried(setup: &Setup, breaks: Option<usize>) -> CarriedEnd {
-        let mut steady = Steady { breaks, ..Steady::of(setup) };
-        let end = run(setup, &mut steady, Clock::start(), &mut |_| true);
-        assert!(steady.closed);
+    fn carried(setup: &Setup, broken_flow: Option<usize>) -> CarriedEnd {
+        let mut transport = ConstantRateTransport { broken_flow, ..ConstantRateTransport::of(setup) };
+        let end = run(setup, &mut transport, Clock::start(), &mut |_| true);
+        assert!(transport.closed);
         end
     }
 
@@ -331,17 +331,17 @@ mod tests {
     }
 
     #[test]
-    fn flows_start_when_they_should_are_sampled_while_they_send_and_end_when_all_is_delivered() {
+    fn flows_start_are_sampled_and_end_on_time() {
         let mut causes = Dependencies::default();
         let flows = three(&mut causes);
-        let mut setup = Setup { causes, ..setup(flows, Time::from_ms(5_000)) };
+        let mut setup = Setup { dependencies: causes, ..setup(flows, Time::from_ms(5_000)) };
         (setup.series.interval, setup.series.flows) = (Span::from_ms(2), vec![FlowId(0)]);
         let end = carried(&setup, None);
         let of = |flow: usize| (end.flows[flow].started, end.flows[flow].completed, end.flows[flow].delivered.get());
         assert_eq!([0, 1, 2].map(|flow| of(flow).2), [5_000_000, 1, 700_000]);
         // 50 ms of the line; the time between the first byte and the clock's next poll may be missing.
         assert!(of(0).0 >= Time::from_ms(30) && of(0).1 >= of(0).0 + Span::from_ms(49), "{end:?}");
-        // It learns of the other one's end a one-way delay, 3 ms of links, later.
+        // It starts one one-way delay, 3 ms of links, after the other flow's end.
         assert!(of(1).0 >= of(0).1 + Span::from_ms(3), "{end:?}");
         assert_eq!(end.ended, end.flows.iter().map(|it| it.completed).max().unwrap());
         let times: Vec<Time> = end.samples.iter().map(|sample| sample.time).collect();
@@ -351,23 +351,23 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_breaks_is_not_complete_and_nothing_follows_it() {
+    fn broken_flows_never_complete() {
         let mut causes = Dependencies::default();
         let flows = three(&mut causes);
-        let end = carried(&Setup { causes, ..setup(flows, Time::from_ms(200)) }, Some(0));
+        let end = carried(&Setup { dependencies: causes, ..setup(flows, Time::from_ms(200)) }, Some(0));
         assert_eq!(end.failures, [Some("cut".to_owned()), None, None]);
         assert!(!end.flows[0].completed.is_set() && !end.flows[1].started.is_set(), "{end:?}");
         assert_eq!((end.ended, end.interrupted), (Time::from_ms(200), false));
     }
 
     #[test]
-    fn a_flow_without_end_is_closed_at_the_stop_and_whoever_watches_can_end_it_before() {
+    fn endless_flows_end_at_the_stop_or_by_on_progress() {
         let endless = setup(vec![flow(0, 1 << 40, Start::At(Time::ZERO))], Time::from_ms(150));
         let end = carried(&endless, None);
         assert!(!end.flows[0].completed.is_set() && end.flows[0].delivered > Bytes::new(1_000_000), "{end:?}");
         assert_eq!(end.ended, Time::from_ms(150));
-        let mut steady = Steady::of(&endless);
-        let end = run(&endless, &mut steady, Clock::start(), &mut |progress| progress.now < Time::from_ms(60));
+        let mut transport = ConstantRateTransport::of(&endless);
+        let end = run(&endless, &mut transport, Clock::start(), &mut |progress| progress.now < Time::from_ms(60));
         assert!(end.interrupted && end.ended >= Time::from_ms(60) && end.ended < Time::from_ms(150), "{end:?}");
     }
 }

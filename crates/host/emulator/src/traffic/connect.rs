@@ -12,10 +12,10 @@ use crate::socket_calls::tcp_info;
 use crate::sys::monotonic_ns;
 
 /// Connections under way at a time: fewer than a listener's queue holds.
-const AT_A_TIME: usize = 512;
+const MAX_CONCURRENT_CONNECTS: usize = 512;
 
 /// Time allowed to make all connections: enough for lost SYNs, which are retransmitted after 1, 3, 7 s.
-const PATIENCE_S: u64 = 20;
+const CONNECT_TIMEOUT_S: u64 = 20;
 
 /// Source of an event of the poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,51 +65,55 @@ pub struct Connected<'a> {
 }
 
 impl<'a> Connected<'a> {
-    /// Makes the sockets in the hosts' namespaces and connects them. `watch` is called now and then and returns whether
+    /// Makes the sockets in the hosts' namespaces and connects them. `keep_running` is called now and then and returns whether
     /// to go on.
     ///
     /// # Errors
     /// When there are too many flows, the kernel lacks a congestion control, a socket cannot be made, connections are
-    /// not made in time, or `watch` returns false.
-    pub fn new(traffic: Traffic<'a>, ground: &dyn HostNetwork, watch: &mut dyn FnMut() -> bool) -> Result<Self, Error> {
+    /// not made in time, or `keep_running` returns false.
+    pub fn new(
+        traffic: Traffic<'a>,
+        host_network: &dyn HostNetwork,
+        keep_running: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Error> {
         let count = traffic.setup.flows.len();
         if count > MAX_FLOWS {
-            return Err(Error::TooManyFlows { flows: count, most: MAX_FLOWS });
+            return Err(Error::TooManyFlows { flows: count, max: MAX_FLOWS });
         }
         allow_files(2 * count as u64 + 256);
-        let listeners = listeners(&traffic, ground)?;
-        let flows = senders(&traffic, ground)?;
+        let listeners = listeners(&traffic, host_network)?;
+        let flows = senders(&traffic, host_network)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed("poll sockets"))?;
-        let mut made = Self { traffic, flows, epoll };
+        let mut connections = Self { traffic, flows, epoll };
         for (index, listener) in listeners.iter().enumerate() {
-            made.watch(listener, Token::Listener(index), EpollFlags::EPOLLIN)?;
+            connections.register(listener, Token::Listener(index), EpollFlags::EPOLLIN)?;
         }
-        made.connect(&listeners, watch)?;
-        Ok(made)
+        connections.connect(&listeners, keep_running)?;
+        Ok(connections)
     }
 
-    fn watch(&self, socket: impl AsFd, token: Token, events: EpollFlags) -> Result<(), Error> {
+    fn register(&self, socket: impl AsFd, token: Token, events: EpollFlags) -> Result<(), Error> {
         self.epoll.add(socket, EpollEvent::new(events, token.number())).map_err(failed("poll a socket"))
     }
 
-    fn connect(&mut self, listeners: &[TcpListener], watch: &mut dyn FnMut() -> bool) -> Result<(), Error> {
-        let all = self.flows.len();
+    fn connect(&mut self, listeners: &[TcpListener], keep_running: &mut dyn FnMut() -> bool) -> Result<(), Error> {
+        let total = self.flows.len();
         let (mut begun, mut connected, mut accepted) = (0, 0, 0);
-        let until = monotonic_ns() + PATIENCE_S * 1_000_000_000;
+        let deadline_ns = monotonic_ns() + CONNECT_TIMEOUT_S * 1_000_000_000;
         let mut events = [EpollEvent::empty(); 256];
-        while connected < all || accepted < all {
-            if !watch() {
+        while connected < total || accepted < total {
+            if !keep_running() {
                 return Err(Error::Interrupted);
             }
-            if monotonic_ns() > until {
-                return Err(self.too_late());
+            if monotonic_ns() > deadline_ns {
+                return Err(self.connect_timeout());
             }
-            while begun < all && begun < accepted + AT_A_TIME {
+            while begun < total && begun < accepted + MAX_CONCURRENT_CONNECTS {
                 let ends = &self.flows[begun];
                 let Some(sender) = &ends.sender else { break };
                 let to = ends.to;
                 socket::begin_connect(sender.as_fd(), to).map_err(Error::system(format!("connect to {to}")))?;
-                self.watch(sender, Token::Sender(begun), EpollFlags::EPOLLOUT)?;
+                self.register(sender, Token::Sender(begun), EpollFlags::EPOLLOUT)?;
                 begun += 1;
             }
             let timeout = EpollTimeout::from(50u8);
@@ -144,13 +148,13 @@ impl<'a> Connected<'a> {
         let mut accepted = 0;
         while let Some((stream, from)) = socket::accept(listener).map_err(Error::system("accept a connection"))? {
             let Some(flow) = flow_of(from.port()).filter(|&flow| flow < self.flows.len()) else { continue };
-            self.watch(&stream, Token::Receiver(flow), EpollFlags::EPOLLIN)?;
+            self.register(&stream, Token::Receiver(flow), EpollFlags::EPOLLIN)?;
             accepted += usize::from(self.flows[flow].receiver.replace(stream).is_none());
         }
         Ok(accepted)
     }
 
-    fn too_late(&self) -> Error {
+    fn connect_timeout(&self) -> Error {
         let open = || self.flows.iter().enumerate().filter(|(_, ends)| !ends.connected || ends.receiver.is_none());
         let name = |host: fabric::HostId| {
             let network = &self.traffic.setup.network;
@@ -158,59 +162,59 @@ impl<'a> Connected<'a> {
         };
         let first = open().next().map(|(flow, _)| &self.traffic.setup.flows[flow]);
         let (from, to) = first.map_or_else(Default::default, |flow| (name(flow.src), name(flow.dst)));
-        Error::NotConnected { open: open().count(), flows: self.flows.len(), seconds: PATIENCE_S, from, to }
+        Error::NotConnected { open: open().count(), flows: self.flows.len(), seconds: CONNECT_TIMEOUT_S, from, to }
     }
 }
 
-fn failed(doing: &str) -> impl FnOnce(nix::errno::Errno) -> Error {
-    let failed = Error::system(doing);
+fn failed(action: &str) -> impl FnOnce(nix::errno::Errno) -> Error {
+    let failed = Error::system(action);
     move |errno| failed(errno.into())
 }
 
 /// Raises the limit of open files as far as it may be raised.
-fn allow_files(wanted: u64) {
+fn allow_files(needed: u64) {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
-    if soft < wanted {
+    if soft < needed {
         // As root the hard limit is raised, too; otherwise it stays, and opening a socket reports the error.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted))
-            .or_else(|_| setrlimit(Resource::RLIMIT_NOFILE, wanted.min(hard), hard));
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, needed, hard.max(needed))
+            .or_else(|_| setrlimit(Resource::RLIMIT_NOFILE, needed.min(hard), hard));
     }
 }
 
 /// A listener a host that receives and congestion control.
-fn listeners(traffic: &Traffic, ground: &dyn HostNetwork) -> Result<Vec<TcpListener>, Error> {
-    let mut wanted: Vec<_> = traffic.setup.flows.iter().map(|flow| (flow.dst, flow.kind)).collect();
-    wanted.sort_unstable();
-    wanted.dedup();
-    let mut made = Vec::with_capacity(wanted.len());
-    for (host, kind) in wanted {
-        let at = SocketAddr::new(ground.address(host, traffic.ip_version), LISTEN_PORT + kind);
-        ground.within(host, &mut || {
-            made.push(socket::listener(at, &traffic.congestion[usize::from(kind)])?);
+fn listeners(traffic: &Traffic, host_network: &dyn HostNetwork) -> Result<Vec<TcpListener>, Error> {
+    let mut needed: Vec<_> = traffic.setup.flows.iter().map(|flow| (flow.dst, flow.kind)).collect();
+    needed.sort_unstable();
+    needed.dedup();
+    let mut sockets = Vec::with_capacity(needed.len());
+    for (host, kind) in needed {
+        let at = SocketAddr::new(host_network.address(host, traffic.ip_version), LISTEN_PORT + kind);
+        host_network.within(host, &mut || {
+            sockets.push(socket::listener(at, &traffic.congestion[usize::from(kind)])?);
             Ok(())
         })?;
     }
-    Ok(made)
+    Ok(sockets)
 }
 
 /// A socket a flow, in its source's namespace.
-fn senders(traffic: &Traffic, ground: &dyn HostNetwork) -> Result<Vec<FlowSockets>, Error> {
+fn senders(traffic: &Traffic, host_network: &dyn HostNetwork) -> Result<Vec<FlowSockets>, Error> {
     let flows = &traffic.setup.flows;
-    let mut made: Vec<Option<FlowSockets>> = flows.iter().map(|_| None).collect();
+    let mut sockets: Vec<Option<FlowSockets>> = flows.iter().map(|_| None).collect();
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by_key(|&flow| flows[flow].src);
     for group in order.chunk_by(|&a, &b| flows[a].src == flows[b].src) {
         let host = flows[group[0]].src;
-        let address = ground.address(host, traffic.ip_version);
-        ground.within(host, &mut || {
+        let address = host_network.address(host, traffic.ip_version);
+        host_network.within(host, &mut || {
             for &flow in group {
                 let spec = &flows[flow];
                 let at = SocketAddr::new(address, port(flow));
                 let sender = socket::sender(at, &traffic.congestion[usize::from(spec.kind)])?;
-                made[flow] = Some(FlowSockets {
+                sockets[flow] = Some(FlowSockets {
                     sender: Some(sender),
                     receiver: None,
-                    to: SocketAddr::new(ground.address(spec.dst, traffic.ip_version), LISTEN_PORT + spec.kind),
+                    to: SocketAddr::new(host_network.address(spec.dst, traffic.ip_version), LISTEN_PORT + spec.kind),
                     connected: false,
                     acked_before: 0,
                 });
@@ -218,5 +222,5 @@ fn senders(traffic: &Traffic, ground: &dyn HostNetwork) -> Result<Vec<FlowSocket
             Ok(())
         })?;
     }
-    Ok(made.into_iter().flatten().collect())
+    Ok(sockets.into_iter().flatten().collect())
 }

@@ -38,7 +38,7 @@ pub const MAX_FLOWS: usize = 20_000;
 pub const MIN_INTERVAL: Span = Span::from_ms(1);
 
 /// Interval of progress reports to the caller.
-const TELL: Span = Span::from_ms(50);
+const PROGRESS_INTERVAL: Span = Span::from_ms(50);
 
 /// Maximum number of samples kept: about a gigabyte.
 pub(crate) const MAX_SAMPLES: usize = 4_000_000;

@@ -13,7 +13,7 @@ use units::{Bytes, Span, Time};
 
 use super::connect::{Connected, Token};
 use super::start_queue::StartQueue;
-use super::{FlowEnd, TELL, TrafficEnd, TrafficProgress, socket};
+use super::{FlowEnd, PROGRESS_INTERVAL, TrafficEnd, TrafficProgress, socket};
 use crate::clock::Clock;
 use crate::socket_calls::{discard, tcp_info};
 
@@ -21,10 +21,10 @@ use crate::socket_calls::{discard, tcp_info};
 static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 
 /// Maximum that one flow writes or reads before the others get their turn.
-const TURN: usize = 1 << 20;
+const MAX_IO_BYTES: usize = 1 << 20;
 
 /// Interval at which flows that have written all are checked, in case a time stamp is missing.
-const LOOK: Span = Span::from_ms(10);
+const DRAIN_CHECK_INTERVAL: Span = Span::from_ms(10);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum TransferPhase {
@@ -55,21 +55,22 @@ enum LoopExit {
 }
 
 struct TrafficLoop<'a> {
-    made: Connected<'a>,
+    connections: Connected<'a>,
     clock: Clock,
     flows: Vec<FlowProgress>,
-    agenda: StartQueue<'a>,
+    start_queue: StartQueue<'a>,
     ended: usize,
     draining: usize,
 }
 
 impl Connected<'_> {
-    /// Runs all flows until they have ended, the stop, or `watch` returns false. Times are the `clock`'s.
-    pub fn run(self, clock: Clock, watch: &mut dyn FnMut(TrafficProgress) -> bool) -> TrafficEnd {
+    /// Runs all flows until they have ended, the stop, or `on_progress` returns false. Times are the `clock`'s.
+    pub fn run(self, clock: Clock, on_progress: &mut dyn FnMut(TrafficProgress) -> bool) -> TrafficEnd {
         let setup = self.traffic.setup;
         let flows = setup.flows.iter().map(|spec| FlowProgress::new(spec.size.get())).collect();
-        let looped = TrafficLoop { made: self, clock, flows, agenda: StartQueue::new(setup), ended: 0, draining: 0 };
-        looped.run(setup.stop, watch)
+        let traffic_loop =
+            TrafficLoop { connections: self, clock, flows, start_queue: StartQueue::new(setup), ended: 0, draining: 0 };
+        traffic_loop.run(setup.stop, on_progress)
     }
 }
 
@@ -87,36 +88,36 @@ impl FlowProgress {
 }
 
 impl TrafficLoop<'_> {
-    fn run(mut self, stop: Time, watch: &mut dyn FnMut(TrafficProgress) -> bool) -> TrafficEnd {
+    fn run(mut self, stop: Time, on_progress: &mut dyn FnMut(TrafficProgress) -> bool) -> TrafficEnd {
         let mut events = [EpollEvent::empty(); 256];
-        let (mut told, mut looked) = (Time::ZERO, Time::ZERO);
+        let (mut last_report, mut last_check) = (Time::ZERO, Time::ZERO);
         let exit = loop {
             let now = self.clock.now();
             if now >= stop || self.ended == self.flows.len() {
                 break LoopExit::Over;
             }
-            if now >= told + TELL {
-                told = now;
-                if !watch(TrafficProgress { now, completed: self.ended }) {
+            if now >= last_report + PROGRESS_INTERVAL {
+                last_report = now;
+                if !on_progress(TrafficProgress { now, completed: self.ended }) {
                     break LoopExit::Interrupted;
                 }
             }
-            while let Some(flow) = self.agenda.pop_due(now) {
+            while let Some(flow) = self.start_queue.pop_due(now) {
                 self.start(flow, now);
             }
-            if self.draining > 0 && now >= looked + LOOK {
-                looked = now;
+            if self.draining > 0 && now >= last_check + DRAIN_CHECK_INTERVAL {
+                last_check = now;
                 (0..self.flows.len()).for_each(|flow| self.drain(flow));
             }
-            let look = if self.draining > 0 { looked + LOOK } else { Time::NEVER };
-            self.wait(self.agenda.next().min(look).min(told + TELL).min(stop));
-            let count = self.made.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
+            let next_check = if self.draining > 0 { last_check + DRAIN_CHECK_INTERVAL } else { Time::NEVER };
+            self.wait(self.start_queue.next().min(next_check).min(last_report + PROGRESS_INTERVAL).min(stop));
+            let count = self.connections.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
             for event in &events[..count] {
                 match Token::of(event.data()) {
                     Token::Sender(flow) => match self.flows[flow].phase {
                         TransferPhase::Sending => self.feed(flow),
                         TransferPhase::Draining => self.drain(flow),
-                        TransferPhase::Waiting => self.broken(flow),
+                        TransferPhase::Waiting => self.reset_before_start(flow),
                         TransferPhase::Ended => {}
                     },
                     Token::Receiver(flow) => self.read(flow),
@@ -127,11 +128,11 @@ impl TrafficLoop<'_> {
         self.finish(stop, exit)
     }
 
-    /// Until a socket wants something, or `until`.
+    /// Waits until a socket is ready, or `until`.
     fn wait(&self, until: Time) {
         let left = until.since(self.clock.now()).unsigned_ps() / 1_000;
         let timeout = TimeSpec::new((left / 1_000_000_000) as i64, (left % 1_000_000_000) as i64);
-        let mut polled = [PollFd::new(self.made.epoll.0.as_fd(), PollFlags::POLLIN)];
+        let mut polled = [PollFd::new(self.connections.epoll.0.as_fd(), PollFlags::POLLIN)];
         // A signal ends the wait early, which does no harm.
         let _ = ppoll(&mut polled, Some(timeout), None);
     }
@@ -139,32 +140,32 @@ impl TrafficLoop<'_> {
     fn start(&mut self, flow: usize, now: Time) {
         self.flows[flow].phase = TransferPhase::Sending;
         self.flows[flow].end.started = now;
-        self.agenda.happened(Dependency::Begun(FlowId(flow as u32)), now);
+        self.start_queue.dependency_met(Dependency::Begun(FlowId(flow as u32)), now);
         self.interest(flow, EpollFlags::EPOLLOUT);
         self.feed(flow);
     }
 
     fn interest(&self, flow: usize, events: EpollFlags) {
-        if let Some(sender) = &self.made.flows[flow].sender {
+        if let Some(sender) = &self.connections.flows[flow].sender {
             let mut event = EpollEvent::new(events, Token::Sender(flow).number());
             // A socket that is already polled cannot fail to be polled for another event.
-            let _ = self.made.epoll.modify(sender, &mut event);
+            let _ = self.connections.epoll.modify(sender, &mut event);
         }
     }
 
     /// Writes until the socket has enough, or it is the others' turn.
     fn feed(&mut self, flow: usize) {
         let state = &mut self.flows[flow];
-        let Some(sender) = &mut self.made.flows[flow].sender else { return };
+        let Some(sender) = &mut self.connections.flows[flow].sender else { return };
         if state.stamped {
             // Stamps of a write that was only begun would wake the poll for ever.
             socket::acknowledged_ns(sender.as_fd());
         }
         let mut written = 0;
-        while state.left > 0 && written < TURN {
+        while state.left > 0 && written < MAX_IO_BYTES {
             let size = state.left.min(ZEROS.len() as u64) as usize;
             if size as u64 == state.left && !state.stamped {
-                // Without stamps the end is seen when it is looked for, up to 10 ms late.
+                // Without stamps the end is seen when it is checked, up to 10 ms late.
                 state.stamped = socket::stamp_acknowledgements(sender.as_fd()).is_ok();
             }
             match sender.write(&ZEROS[..size]) {
@@ -193,11 +194,11 @@ impl TrafficLoop<'_> {
         if self.flows[flow].phase != TransferPhase::Draining {
             return;
         }
-        let ends = &self.made.flows[flow];
-        let Some(sender) = &ends.sender else { return };
+        let sockets = &self.connections.flows[flow];
+        let Some(sender) = &sockets.sender else { return };
         let stamp = socket::acknowledged_ns(sender.as_fd());
-        let acked = tcp_info(sender.as_fd()).bytes_acked.get().saturating_sub(ends.acked_before);
-        if acked >= self.made.traffic.setup.flows[flow].size.get() {
+        let acked = tcp_info(sender.as_fd()).bytes_acked.get().saturating_sub(sockets.acked_before);
+        if acked >= self.connections.traffic.setup.flows[flow].size.get() {
             let completed = stamp.map_or_else(|| self.clock.now(), |ns| self.clock.at_realtime(ns));
             self.end(flow, completed.max(self.flows[flow].end.started));
         } else if let Some(error) = socket::failure(sender.as_fd()) {
@@ -207,57 +208,57 @@ impl TrafficLoop<'_> {
     }
 
     /// A connection that is reset before its flow starts.
-    fn broken(&mut self, flow: usize) {
-        let sender = self.made.flows[flow].sender.as_ref();
+    fn reset_before_start(&mut self, flow: usize) {
+        let sender = self.connections.flows[flow].sender.as_ref();
         let error = sender.and_then(|sender| socket::failure(sender.as_fd()));
         self.flows[flow].end.failure = Some(error.map_or("the connection was closed".into(), |it| it.to_string()));
         self.end(flow, Time::NEVER);
     }
 
     fn read(&mut self, flow: usize) {
-        let Some(receiver) = &self.made.flows[flow].receiver else { return };
-        match discard(receiver.as_fd(), TURN) {
+        let Some(receiver) = &self.connections.flows[flow].receiver else { return };
+        match discard(receiver.as_fd(), MAX_IO_BYTES) {
             Ok(count @ 1..) => {
                 let state = &mut self.flows[flow];
                 state.unread = state.unread.saturating_sub(count as u64);
                 if state.unread == 0 {
-                    self.agenda.happened(Dependency::Received(FlowId(flow as u32)), self.clock.now());
+                    self.start_queue.dependency_met(Dependency::Received(FlowId(flow as u32)), self.clock.now());
                 }
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             // The end, or a reset: no more data arrives.
-            Ok(_) | Err(_) => self.made.flows[flow].receiver = None,
+            Ok(_) | Err(_) => self.connections.flows[flow].receiver = None,
         }
     }
 
     /// A flow is over: its last report is kept. A broken flow is never complete, so flows that wait for its end never start.
     fn end(&mut self, flow: usize, completed: Time) {
-        self.keep(flow);
+        self.record_final_state(flow);
         let state = &mut self.flows[flow];
         self.draining -= usize::from(state.phase == TransferPhase::Draining);
         state.phase = TransferPhase::Ended;
         state.end.completed = completed;
         self.ended += 1;
-        self.made.flows[flow].sender = None;
+        self.connections.flows[flow].sender = None;
         if completed.is_set() {
-            self.agenda.happened(Dependency::Complete(FlowId(flow as u32)), completed);
+            self.start_queue.dependency_met(Dependency::Complete(FlowId(flow as u32)), completed);
         }
     }
 
-    fn keep(&mut self, flow: usize) {
-        let ends = &self.made.flows[flow];
-        let Some(sender) = &ends.sender else { return };
+    fn record_final_state(&mut self, flow: usize) {
+        let sockets = &self.connections.flows[flow];
+        let Some(sender) = &sockets.sender else { return };
         let end = &mut self.flows[flow].end;
         end.info = tcp_info(sender.as_fd());
-        let acked = end.info.bytes_acked.get().saturating_sub(ends.acked_before);
-        end.delivered = Bytes::new(acked).min(self.made.traffic.setup.flows[flow].size);
+        let acked = end.info.bytes_acked.get().saturating_sub(sockets.acked_before);
+        end.delivered = Bytes::new(acked).min(self.connections.traffic.setup.flows[flow].size);
     }
 
     fn finish(mut self, stop: Time, exit: LoopExit) -> TrafficEnd {
         let open = self.ended < self.flows.len();
         for flow in 0..self.flows.len() {
-            self.keep(flow);
-            if let Some(sender) = self.made.flows[flow].sender.take() {
+            self.record_final_state(flow);
+            if let Some(sender) = self.connections.flows[flow].sender.take() {
                 socket::abort(sender);
             }
         }
@@ -318,7 +319,7 @@ pub(super) mod tests {
             seed: 1,
             stop,
             intra_rtt: Span::ZERO,
-            causes: Dependencies::default(),
+            dependencies: Dependencies::default(),
             modules: Vec::new(),
             ties: experiment::TieBreak::default(),
         }
@@ -340,26 +341,26 @@ pub(super) mod tests {
 
     fn run(range: u8, setup: &Setup) -> TrafficEnd {
         let traffic = Traffic { setup, congestion: &["reno".to_owned()], ip_version: IpVersion::V4 };
-        let made = Connected::new(traffic, &Loopback(range), &mut || true).unwrap();
-        made.run(Clock::start(), &mut |_| true)
+        let connections = Connected::new(traffic, &Loopback(range), &mut || true).unwrap();
+        connections.run(Clock::start(), &mut |_| true)
     }
 
     #[test]
-    fn flows_start_when_they_should_and_end_when_their_last_byte_is_acknowledged() {
+    fn flows_start_on_time_and_end_with_their_last_ack() {
         let mut causes = Dependencies::default();
         let flows = vec![
             flow(0, 5_000_000, Start::At(Time::from_ms(30))),
             flow(1, 1, causes.start([Dependency::Complete(FlowId(0))], Span::ZERO)),
             flow(0, 700_000, Start::At(Time::ZERO)),
         ];
-        let end = run(1, &Setup { causes, ..setup(flows, Time::from_ms(20_000)) });
+        let end = run(1, &Setup { dependencies: causes, ..setup(flows, Time::from_ms(20_000)) });
         assert!(!end.interrupted && end.ended < Time::from_ms(20_000));
         for ended in &end.flows {
             assert!(ended.completed > ended.started && ended.failure.is_none(), "{ended:?}");
         }
         assert_eq!(end.flows.iter().map(|it| it.delivered.get()).collect::<Vec<_>>(), [5_000_000, 1, 700_000]);
         assert!(end.flows[0].started >= Time::from_ms(30));
-        // It learns of the other one's end a one-way delay, 3 ms of links, later.
+        // It starts one one-way delay, 3 ms of links, after the other flow's end.
         assert!(end.flows[1].started >= end.flows[0].completed + Span::from_ms(3), "{:?}", end.flows);
         assert_eq!(end.ended, end.flows.iter().map(|it| it.completed).max().unwrap());
         assert!(end.flows[0].info.bytes_sent >= Bytes::new(5_000_000) && end.flows[0].info.data_segs_out > 0);
@@ -368,7 +369,7 @@ pub(super) mod tests {
     /// A flow that waits for a receipt at its own host, its turn and another flow's end starts after all three and its
     /// computing time. A flow with a dependency that fails or is never met does not start.
     #[test]
-    fn a_flow_waits_for_all_of_its_causes() {
+    fn flows_wait_for_all_dependencies() {
         let mut causes = Dependencies::default();
         let all = [Dependency::Received(FlowId(0)), Dependency::Begun(FlowId(1)), Dependency::Complete(FlowId(2))];
         let never = [Dependency::Received(FlowId(0)), Dependency::Received(FlowId(5))];
@@ -381,7 +382,7 @@ pub(super) mod tests {
             flow(0, 1_000, Start::At(Time::from_ms(900))),
             flow(1, 1_000, causes.start(never, Span::ZERO)),
         ];
-        let end = run(7, &Setup { causes, ..setup(flows, Time::from_ms(800)) });
+        let end = run(7, &Setup { dependencies: causes, ..setup(flows, Time::from_ms(800)) });
         let started = |flow: usize| end.flows[flow].started;
         assert!(started(3) > started(0) + Span::from_ms(5) && started(3) < started(4), "{:?}", end.flows);
         assert!(started(4) >= end.flows[2].completed + Span::from_ms(43), "{:?}", end.flows);
@@ -389,7 +390,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_flow_without_end_is_closed_at_the_stop() {
+    fn endless_flows_end_at_the_stop() {
         let flows = vec![flow(0, 1 << 40, Start::At(Time::ZERO)), flow(1, 10, Start::At(Time::from_ms(900)))];
         let end = run(2, &setup(flows, Time::from_ms(200)));
         assert_eq!((end.ended, end.interrupted), (Time::from_ms(200), false));
@@ -398,18 +399,18 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn whoever_watches_can_end_it() {
+    fn on_progress_can_end_the_run() {
         let setup = setup(vec![flow(0, 1 << 40, Start::At(Time::ZERO))], Time::from_ms(60_000));
         let traffic = Traffic { setup: &setup, congestion: &["reno".to_owned()], ip_version: IpVersion::V4 };
-        let made = Connected::new(traffic, &Loopback(3), &mut || true).unwrap();
-        let end = made.run(Clock::start(), &mut |progress| progress.now < Time::from_ms(100));
+        let connections = Connected::new(traffic, &Loopback(3), &mut || true).unwrap();
+        let end = connections.run(Clock::start(), &mut |progress| progress.now < Time::from_ms(100));
         assert!(end.interrupted && end.ended >= Time::from_ms(100) && end.ended < Time::from_ms(10_000));
         let refused = Connected::new(traffic, &Loopback(4), &mut || false).unwrap_err();
         assert!(matches!(refused, Error::Interrupted));
     }
 
     #[test]
-    fn many_flows_are_connected_and_a_law_that_is_not_there_is_refused() {
+    fn many_flows_connect_and_unknown_laws_are_errors() {
         let flows: Vec<_> = (0..1_500).map(|_| flow(0, 3_000, Start::At(Time::ZERO))).collect();
         let setup = setup(flows, Time::from_ms(20_000));
         let end = run(5, &setup);

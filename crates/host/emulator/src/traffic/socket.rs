@@ -14,7 +14,7 @@ use nix::sys::socket::{
 use crate::error::Error;
 use crate::socket_calls::set_option;
 
-/// Unsent bytes that a socket holds: over it the socket asks for no more. 8 ms at 1 Gb/s.
+/// Unsent bytes above which a socket is not writable (`TCP_NOTSENT_LOWAT`): 8 ms at 1 Gb/s.
 const UNSENT: i32 = 1 << 20;
 
 /// Connections that wait to be accepted.
@@ -24,36 +24,37 @@ const BACKLOG: i32 = 4096;
 fn tcp(at: SocketAddr, congestion: &str) -> Result<OwnedFd, Error> {
     let family = if at.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-    let made = socket(family, SockType::Stream, flags, None).map_err(failed("open a TCP socket"))?;
-    set_congestion(made.as_fd(), congestion)?;
-    setsockopt(&made, sockopt::ReuseAddr, &true).map_err(failed("share a port"))?;
-    bind(made.as_raw_fd(), &SockaddrStorage::from(at)).map_err(failed(format!("bind to {at}")))?;
-    Ok(made)
+    let socket_fd = socket(family, SockType::Stream, flags, None).map_err(failed("open a TCP socket"))?;
+    set_congestion(socket_fd.as_fd(), congestion)?;
+    setsockopt(&socket_fd, sockopt::ReuseAddr, &true).map_err(failed("share a port"))?;
+    bind(socket_fd.as_raw_fd(), &SockaddrStorage::from(at)).map_err(failed(format!("bind to {at}")))?;
+    Ok(socket_fd)
 }
 
-fn failed(doing: impl Into<String>) -> impl FnOnce(Errno) -> Error {
-    let failed = Error::system(doing);
+fn failed(action: impl Into<String>) -> impl FnOnce(Errno) -> Error {
+    let failed = Error::system(action);
     move |errno| failed(errno.into())
 }
 
 /// A socket that listens. It has the flows' congestion control before any SYN arrives: a listener without it refuses ECN to
 /// a law that requires it.
 pub(super) fn listener(at: SocketAddr, congestion: &str) -> Result<TcpListener, Error> {
-    let made = tcp(at, congestion)?;
+    let socket_fd = tcp(at, congestion)?;
     let backlog = Backlog::new(BACKLOG).map_err(failed("listen"))?;
-    listen(&made, backlog).map_err(failed(format!("listen at {at}")))?;
-    Ok(made.into())
+    listen(&socket_fd, backlog).map_err(failed(format!("listen at {at}")))?;
+    Ok(socket_fd.into())
 }
 
 /// A socket that will send from `at`.
 pub(super) fn sender(at: SocketAddr, congestion: &str) -> Result<TcpStream, Error> {
-    let made = tcp(at, congestion)?;
-    let set =
-        |level, name, value| set_option(made.as_fd(), level, name, value).map_err(Error::system("set up a socket"));
+    let socket_fd = tcp(at, congestion)?;
+    let set = |level, name, value| {
+        set_option(socket_fd.as_fd(), level, name, value).map_err(Error::system("set up a socket"))
+    };
     set(libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
-    // The last segment of a flow leaves at once, whole or not.
+    // The last segment of a flow leaves at once, full or not.
     set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
-    Ok(made.into())
+    Ok(socket_fd.into())
 }
 
 /// Begins to connect; whether it worked shows when the socket can be written to.
@@ -121,7 +122,7 @@ fn set_congestion(socket: BorrowedFd<'_>, name: &str) -> Result<(), Error> {
     }
 }
 
-/// The congestion controls that the kernel has at hand.
+/// The congestion controls that the kernel has available.
 fn available() -> String {
     let list = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     list.split_whitespace().collect::<Vec<_>>().join(", ")
@@ -133,8 +134,8 @@ fn available() -> String {
 /// If it has not; the message lists the available ones.
 pub fn check_congestion(name: &str) -> Result<(), Error> {
     let flags = SockFlag::SOCK_CLOEXEC;
-    let made = socket(AddressFamily::Inet, SockType::Stream, flags, None).map_err(failed("open a TCP socket"))?;
-    set_congestion(made.as_fd(), name)
+    let socket_fd = socket(AddressFamily::Inet, SockType::Stream, flags, None).map_err(failed("open a TCP socket"))?;
+    set_congestion(socket_fd.as_fd(), name)
 }
 
 #[cfg(test)]
@@ -142,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_congestion_control_is_refused_with_those_there_are() {
+    fn unknown_congestion_control_lists_the_available() {
         check_congestion("reno").unwrap();
         let report = check_congestion("nosuchlaw").unwrap_err().to_string();
         assert!(report.contains("no congestion control `nosuchlaw`; it has ") && report.contains("reno"), "{report}");

@@ -40,10 +40,10 @@ impl<'a> StartQueue<'a> {
     }
 
     /// A cause has happened: flows start that waited for it alone, or for it as the last.
-    pub(super) fn happened(&mut self, cause: Dependency, now: Time) {
+    pub(super) fn dependency_met(&mut self, cause: Dependency, now: Time) {
         for flow in self.waits.followers(cause) {
-            let heard = now + self.setup.news_takes(cause, &self.setup.flows[flow.0 as usize]);
-            let start = self.pending.happened(flow, heard, self.setup);
+            let known_at = now + self.setup.notice_delay(cause, &self.setup.flows[flow.0 as usize]);
+            let start = self.pending.mark_met(flow, known_at, self.setup);
             self.starts.extend(start.map(|time| Reverse((time, flow.0 as usize))));
         }
     }

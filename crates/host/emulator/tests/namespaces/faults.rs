@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use emulator::{DEVICE, Error, HostNamespaces};
 use testing::{Bounded, PATIENCE, skipped_here};
 
-use crate::set::{ALICE, BOB, left_behind, middle, network, options, set, turn};
+use crate::set::{ALICE, BOB, exclusive, left_behind, middle, network, options, set};
 
-fn left_by_this() -> Vec<String> {
+fn own_leftovers() -> Vec<String> {
     left_behind(std::process::id())
 }
 
@@ -22,11 +22,11 @@ fn nothing_is_left_when_dropped() {
     let router = set.route(Vec::new());
     set.transfer(100_000);
     // Two namespaces, two overlays of /etc, one claim.
-    assert_eq!(left_by_this().len(), 5);
+    assert_eq!(own_leftovers().len(), 5);
     drop(router);
     drop(set);
-    let _turn = turn();
-    assert_eq!(left_by_this(), Vec::<String>::new());
+    let _guard = exclusive();
+    assert_eq!(own_leftovers(), Vec::<String>::new());
 }
 
 #[test]
@@ -37,15 +37,15 @@ fn nothing_is_left_after_a_panic() {
         set.transfer(10_000);
         let _ = set.hosts.enter(ALICE, || panic!("on purpose"));
     }));
-    let _turn = turn();
-    assert_eq!(left_by_this(), Vec::<String>::new());
+    let _guard = exclusive();
+    assert_eq!(own_leftovers(), Vec::<String>::new());
     if let Err(panic) = panicked {
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"), "a panic inside goes on outside");
     }
 }
 
 #[test]
-fn a_second_set_is_refused() {
+fn second_set_of_hosts_is_an_error() {
     let Some(set) = set(&middle()) else { return };
     assert!(matches!(HostNamespaces::create(&set.network, &options()), Err(Error::Busy)));
     // And takes nothing of the first with it.
@@ -56,7 +56,7 @@ fn a_second_set_is_refused() {
 
 #[test]
 fn an_mtu_under_ipv6s_is_refused() {
-    let _turn = turn();
+    let _guard = exclusive();
     let options = emulator::NamespaceOptions { mtu: 1279, ..options() };
     assert!(matches!(HostNamespaces::create(&network(&middle()), &options), Err(Error::Mtu { mtu: 1279 })));
 }
@@ -65,15 +65,15 @@ fn an_mtu_under_ipv6s_is_refused() {
 fn an_unknown_congestion_control_leaves_nothing() {
     let Some(first) = set(&middle()) else { return };
     drop(first);
-    let _turn = turn();
+    let _guard = exclusive();
     let options = emulator::NamespaceOptions { congestion: Some("nonesuch".into()), ..options() };
     let error = HostNamespaces::create(&network(&middle()), &options).unwrap_err();
     assert!(matches!(&error, Error::Congestion { name, .. } if name == "nonesuch"), "{error}");
-    assert_eq!(left_by_this(), Vec::<String>::new());
+    assert_eq!(own_leftovers(), Vec::<String>::new());
 }
 
 #[test]
-fn a_namespaces_name_deleted_does_not_end_the_emulation() {
+fn deleting_a_namespaces_name_keeps_the_emulation() {
     let Some(set) = set(&middle()) else { return };
     let router = set.route(Vec::new());
     ip(&["netns", "delete", set.hosts.namespace(BOB).unwrap()]);
@@ -81,12 +81,12 @@ fn a_namespaces_name_deleted_does_not_end_the_emulation() {
     set.transfer(100_000);
     router.stop().unwrap();
     drop(set);
-    let _turn = turn();
-    assert_eq!(left_by_this(), Vec::<String>::new());
+    let _guard = exclusive();
+    assert_eq!(own_leftovers(), Vec::<String>::new());
 }
 
 #[test]
-fn a_device_deleted_is_out_of_reach_and_nothing_else() {
+fn deleting_a_device_affects_only_its_host() {
     let Some(set) = set(&middle()) else { return };
     let router = set.route(Vec::new());
     set.hosts.enter(BOB, || ip(&["link", "delete", DEVICE])).unwrap();
@@ -102,7 +102,7 @@ fn a_device_deleted_is_out_of_reach_and_nothing_else() {
     assert!(outcome.cpu.ps() < outcome.wall.ps() / 2, "{} of {}", outcome.cpu, outcome.wall);
 }
 
-/// Not a test: the program that [`what_a_killed_process_left_is_found`] starts as another process, and kills.
+/// Not a test: the program that [`leftovers_of_a_killed_process_are_found`] starts as another process, and kills.
 #[test]
 fn process_to_be_killed() {
     if std::env::var_os("NARROWS_TO_BE_KILLED").is_none() {
@@ -116,8 +116,8 @@ fn process_to_be_killed() {
 }
 
 #[test]
-fn what_a_killed_process_left_is_found() {
-    // This process's own turn, because its hosts must not be mistaken for stale ones either.
+fn leftovers_of_a_killed_process_are_found() {
+    // Exclusive in this process, too, because its hosts must not be mistaken for stale ones either.
     let Some(own) = set(&middle()) else { return };
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "faults::process_to_be_killed", "--nocapture"])
@@ -139,12 +139,12 @@ fn what_a_killed_process_left_is_found() {
         assert!(removed.contains(&format!("narrows-{}-{host}", child.id())), "{removed:?}");
     }
     assert_eq!(left_behind(child.id()), Vec::<String>::new());
-    assert_eq!(left_by_this().len(), 5, "this process's own are untouched");
+    assert_eq!(own_leftovers().len(), 5, "this process's own are untouched");
     drop(own);
 }
 
 #[test]
-fn a_hosts_table_of_connections_is_small_whatever_the_machines_memory() {
+fn connection_tables_are_small_on_every_machine() {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok();
     if read("tcp_child_ehash_entries").is_none() {
         return skipped_here("this kernel's namespaces have no tables of their own (Linux 6.2 and later)");

@@ -17,7 +17,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 pub(crate) struct Set {
     pub(crate) hosts: HostNamespaces,
     pub(crate) network: Network,
-    _turn: MutexGuard<'static, ()>,
+    _guard: MutexGuard<'static, ()>,
 }
 
 /// 200 Mb/s, and 10 ms there and back.
@@ -48,8 +48,8 @@ pub(crate) fn options() -> NamespaceOptions {
     }
 }
 
-/// A turn, for tests that make their hosts elsewhere.
-pub(crate) fn turn() -> MutexGuard<'static, ()> {
+/// Exclusive access, for tests that make their hosts elsewhere.
+pub(crate) fn exclusive() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -60,9 +60,9 @@ pub(crate) fn set(middle: &PortConfig) -> Option<Set> {
 
 /// The same, for any network.
 pub(crate) fn set_of(network: Network) -> Option<Set> {
-    let turn = turn();
+    let guard = exclusive();
     match HostNamespaces::create(&network, &options()) {
-        Ok(hosts) => Some(Set { hosts, network, _turn: turn }),
+        Ok(hosts) => Some(Set { hosts, network, _guard: guard }),
         Err(error @ (Error::NotPermitted { .. } | Error::NoIp | Error::NoTun { .. })) => {
             testing::skipped_here(&error.to_string());
             None

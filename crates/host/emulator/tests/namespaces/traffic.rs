@@ -69,7 +69,7 @@ fn limit(stream: &TcpStream) {
 }
 
 /// Answers one byte with one byte until the other end closes.
-fn answer(listener: TcpListener) -> JoinHandle<()> {
+fn echo(listener: TcpListener) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut stream = listener.accept().unwrap().0;
         stream.set_nodelay(true).unwrap();
@@ -89,7 +89,7 @@ fn tcp_of_both_families_takes_the_links_round_trip() {
     for address in [IpAddr::from(set.plan(BOB).v4), set.plan(BOB).v6.into()] {
         let listener = set.listen(BOB, address);
         let mut stream = set.connect(ALICE, &listener);
-        let answers = answer(listener);
+        let echoes = echo(listener);
         let round_trip = |_| {
             let began = clock.now();
             stream.write_all(&[7]).unwrap();
@@ -100,14 +100,14 @@ fn tcp_of_both_families_takes_the_links_round_trip() {
         // Two links of 5 ms and four of 1 us, plus the minimum delay of the machine, without real-time priority.
         assert!(least >= Span::from_us(10_004) && least < Span::from_us(11_500), "{address}: {least}");
         drop(stream);
-        joined(PATIENCE, "the answers end", answers);
+        joined(PATIENCE, "the echoes end", echoes);
     }
     let outcome = router.stop().unwrap();
     assert!(outcome.lateness.count > 80 && outcome.packets_read > 80, "{outcome:?}");
 }
 
 #[test]
-fn bytes_come_whole_through_losses() {
+fn tcp_survives_losses() {
     let Some(set) = set(&PortConfig { loss: Frac::ratio(1, 100), ..middle() }) else { return };
     let router = set.route(Vec::new());
     set.transfer(3_000_000);
@@ -122,23 +122,23 @@ fn bytes_come_whole_through_losses() {
 }
 
 #[test]
-fn marks_are_seen_by_the_receiver() {
+fn receivers_count_ecn_marks() {
     let step = Ecn { min: Bytes::new(30_000), max: Bytes::new(30_000), max_probability: Frac::ONE };
     let Some(set) = set(&PortConfig { ecn: Some(step), ..middle() }) else { return };
     let router = set.route(Vec::new());
     set.transfer(10_000_000);
-    let seen = set.counter(BOB, "InCEPkts");
+    let marked = set.counter(BOB, "InCEPkts");
     let outcome = router.stop().unwrap();
     let link = outcome.links[set.link("left>right").index()];
     assert!(link.marks > 0, "{link:?}");
     // The kernel counts segments that it is given as one packet once.
-    assert!(seen > 0 && seen <= link.marks, "{seen} of {}", link.marks);
+    assert!(marked > 0 && marked <= link.marks, "{marked} of {}", link.marks);
     let no_ect = set.counter(BOB, "InNoECTPkts");
-    assert!(no_ect < seen / 4, "{no_ect} packets, more than are sent again, could not be marked");
+    assert!(no_ect < marked / 4, "{no_ect} packets, more than are sent again, could not be marked");
 }
 
 #[test]
-fn datagrams_cut_by_the_device_come_apart() {
+fn gso_datagrams_are_segmented() {
     let Some(set) = set(&middle()) else { return };
     let router = set.route(Vec::new());
     for (from, to) in [
@@ -227,7 +227,7 @@ fn captures_show_whole_packets_at_scheduled_times() {
 }
 
 #[test]
-fn garbage_from_inside_is_counted_and_harms_no_one() {
+fn invalid_packets_are_counted_and_dropped() {
     let Some(set) = set(&middle()) else { return };
     let router = set.route(Vec::new());
     let taken = set.hosts.enter(ALICE, || {

@@ -1,4 +1,4 @@
-//! A law for the kernel's BPF machine: the functions that the C shell (`shell.bpf.c`) calls. Which law is chosen by
+//! A law for the kernel's BPF machine: the functions that the C adapter (`adapter.bpf.c`) calls. Which law is chosen by
 //! `--cfg NAME`, the name of its module.
 
 #![no_std]
@@ -23,20 +23,20 @@ laws::laws!(this_law);
 
 const _: () = assert!(size_of::<KernelFlow<ThisLaw>>() <= FLOW_WORDS * 8, "the law does not fit the socket storage");
 const _: () = assert!(align_of::<KernelFlow<ThisLaw>>() <= 8, "socket storage is aligned to words");
-const _: () = assert!(size_of::<Config>() == 8 * CONFIG_WORDS, "the shell's map is of another size");
+const _: () = assert!(size_of::<Config>() == 8 * CONFIG_WORDS, "the C adapter's map is of another size");
 
-/// Same value as in the shell.
+/// Same value as in the C adapter.
 const CONFIG_WORDS: usize = 69;
 
-/// A socket's storage, as the shell lays it out.
+/// A socket's storage, as the C adapter lays it out.
 #[repr(C)]
 pub struct narrows_slot {
     report: SocketReport,
-    verdict: SocketSettings,
+    settings: SocketSettings,
     flow: [u64; FLOW_WORDS],
 }
 
-/// Configuration of flows, as the shell lays it out.
+/// Configuration of flows, as the C adapter lays it out.
 #[repr(C)]
 pub struct narrows_config {
     words: [u64; CONFIG_WORDS],
@@ -51,7 +51,7 @@ pub struct narrows_call {
 /// The flow in a slot, which has begun.
 ///
 /// # Safety
-/// `slot` points to a whole value, which nothing else changes while the flow is used: the kernel holds the socket.
+/// `slot` points to a complete value with no concurrent access while the flow is used: the kernel holds the socket.
 #[inline(always)]
 unsafe fn flow<'a>(slot: *mut narrows_slot) -> &'a mut KernelFlow<ThisLaw> {
     // SAFETY: the caller's; a flow fits its words, and eight bytes align it.
@@ -61,14 +61,14 @@ unsafe fn flow<'a>(slot: *mut narrows_slot) -> &'a mut KernelFlow<ThisLaw> {
 /// Begins a flow. `slot.report` has the state of its socket.
 ///
 /// # Safety
-/// Both point to whole values, as the verifier has checked.
+/// Both point to complete values, as the verifier has checked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn narrows_begin(slot: *mut narrows_slot, config: *const narrows_config) {
     // SAFETY: the caller's.
     unsafe {
-        let place = (&raw mut (*slot).flow).cast::<KernelFlow<ThisLaw>>();
-        KernelFlow::begin(place, &*config.cast(), &(*slot).report);
-        (*slot).verdict = flow(slot).verdict();
+        let target = (&raw mut (*slot).flow).cast::<KernelFlow<ThisLaw>>();
+        KernelFlow::begin(target, &*config.cast(), &(*slot).report);
+        (*slot).settings = flow(slot).socket_settings();
     }
 }
 
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn narrows_acked(slot: *mut narrows_slot) {
     // SAFETY: the caller's.
     unsafe {
         flow(slot).acked(&(*slot).report);
-        (*slot).verdict = flow(slot).verdict();
+        (*slot).settings = flow(slot).socket_settings();
     }
 }
 
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn narrows_lost(slot: *mut narrows_slot) {
     // SAFETY: the caller's.
     unsafe {
         flow(slot).lost(&(*slot).report);
-        (*slot).verdict = flow(slot).verdict();
+        (*slot).settings = flow(slot).socket_settings();
     }
 }
 
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn narrows_law_ack(slot: *mut narrows_slot, call: *const n
     // SAFETY: the caller's.
     unsafe {
         flow(slot).law.on_ack(&*call.cast::<Ack>());
-        (*slot).verdict = flow(slot).verdict();
+        (*slot).settings = flow(slot).socket_settings();
     }
 }
 
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn narrows_law_loss(slot: *mut narrows_slot, call: *const 
     // SAFETY: the caller's.
     unsafe {
         flow(slot).law.on_loss(&*call.cast::<Loss>());
-        (*slot).verdict = flow(slot).verdict();
+        (*slot).settings = flow(slot).socket_settings();
     }
 }
 
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn narrows_law_base_rtt(slot: *mut narrows_slot, call: *co
     // SAFETY: the caller's.
     unsafe {
         flow(slot).law.on_notification(&Notification::BaseRtt(Span::from_ps((*call).words[0] as i64)));
-        (*slot).verdict = flow(slot).verdict();
+        (*slot).settings = flow(slot).socket_settings();
     }
 }
 

@@ -98,10 +98,10 @@ impl NumberReader<'_> {
 pub(super) fn read(file: &[u8]) -> Result<Goal, Error> {
     let found = LAYOUTS.iter().find_map(|layout| layout.ranks_of(file).map(|ranks| (layout, ranks)));
     let Some((layout, ranks)) = found else {
-        let what = "this is no GOAL schedule, neither text nor bytes";
+        let problem = "this is no GOAL schedule, neither text nor bytes";
         return Err(Error::bytes(
             ByteRange::new(0..0),
-            what,
+            problem,
             "expected `num_ranks N`, or the cookie 4223 and a table of parts",
         ));
     };
@@ -115,8 +115,8 @@ pub(super) fn read(file: &[u8]) -> Result<Goal, Error> {
         let inside = |at: u64| usize::try_from(at).ok()?.checked_add(layout.base()).filter(|&at| at <= file.len());
         let part = inside(begin).zip(inside(end)).filter(|(begin, end)| begin <= end && end - begin <= left);
         let Some((begin, end)) = part else {
-            let what = format!("rank {rank} has the bytes {begin} to {end} of {}", file.len() - layout.base());
-            return Err(Error::bytes(entry, what, "expected a part of the file that no other rank has"));
+            let problem = format!("rank {rank} has the bytes {begin} to {end} of {}", file.len() - layout.base());
+            return Err(Error::bytes(entry, problem, "expected a part of the file that no other rank has"));
         };
         left -= end - begin;
         goal.ranks.push(part_of(&mut NumberReader { file, at: begin, end }, rank, ranks)?);
@@ -148,17 +148,17 @@ struct Entry {
 fn part_of(reader: &mut NumberReader<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
     let top = reader.at;
     let (count, roots) = (reader.u32()?, reader.u32()?);
-    let room = |count: u32, bytes: usize, what: &str, reader: &NumberReader<'_>| {
+    let check_count = |count: u32, bytes: usize, items: &str, reader: &NumberReader<'_>| {
         if count as usize <= reader.left(bytes) {
             return Ok(());
         }
-        let what = format!("rank {rank} has {count} {what}, more than its part holds");
-        Err(Error::bytes(ByteRange::new(top..reader.at), what, format!("expected at most {}", reader.left(bytes))))
+        let problem = format!("rank {rank} has {count} {items}, more than its part holds");
+        Err(Error::bytes(ByteRange::new(top..reader.at), problem, format!("expected at most {}", reader.left(bytes))))
     };
-    room(roots, 4, "operations that wait for nothing", reader)?;
+    check_count(roots, 4, "operations that wait for nothing", reader)?;
     reader.at += 4 * roots as usize;
-    room(count, ENTRY, "operations", reader)?;
-    let mut made = Rank { ops: Vec::with_capacity(count as usize), edges: Vec::new() };
+    check_count(count, ENTRY, "operations", reader)?;
+    let mut schedule = Rank { ops: Vec::with_capacity(count as usize), edges: Vec::new() };
     let mut lists: Vec<List> = Vec::new();
     let mut stated = Vec::with_capacity(count as usize);
     for op in 0..count {
@@ -172,37 +172,38 @@ fn part_of(reader: &mut NumberReader<'_>, rank: u32, ranks: u32) -> Result<Rank,
                 lists.push(List { on: op, begun, from, count });
             }
         }
-        made.ops.push(Op { kind: entry.kind_at(rank, ranks)?, cpu: cpu.into(), at });
+        schedule.ops.push(Op { kind: entry.kind_at(rank, ranks)?, cpu: cpu.into(), at });
     }
     let waits = reader.at;
     let mut left = reader.left(4);
     for List { on, begun, from, count } in lists {
-        let at = made.ops[on as usize].at;
-        let here = (from as usize).checked_add(count as usize).filter(|end| *end <= reader.left(4));
-        if here.is_none() || count as usize > left {
-            let what = format!("{count} operations wait for operation {on} of rank {rank}, more than its part lists");
-            return Err(Error::bytes(at, what, format!("expected lists of {} in all", reader.left(4))));
+        let at = schedule.ops[on as usize].at;
+        let end = (from as usize).checked_add(count as usize).filter(|end| *end <= reader.left(4));
+        if end.is_none() || count as usize > left {
+            let problem =
+                format!("{count} operations wait for operation {on} of rank {rank}, more than its part lists");
+            return Err(Error::bytes(at, problem, format!("expected lists of {} in all", reader.left(4))));
         }
         left -= count as usize;
         let mut list = NumberReader { file: reader.file, at: waits + 4 * from as usize, end: reader.end };
         for _ in 0..count {
-            let place = ByteRange::new(list.at..list.at + 4);
+            let span = ByteRange::new(list.at..list.at + 4);
             let op = list.u32()?;
             let Some(stated) = stated.get_mut(op as usize) else {
-                let what = format!("rank {rank} has no operation {op}");
-                return Err(Error::bytes(place, what, format!("expected a number under {}", made.ops.len())));
+                let problem = format!("rank {rank} has no operation {op}");
+                return Err(Error::bytes(span, problem, format!("expected a number under {}", schedule.ops.len())));
             };
             *stated = stated.wrapping_sub(1);
-            made.edges.push(OpDependency { op, on, begun });
+            schedule.edges.push(OpDependency { op, on, begun });
         }
     }
     if let Some(op) = stated.iter().position(|&left| left != 0) {
-        let what = format!("operation {op} of rank {rank} waits for another number of operations than are listed");
-        return Err(Error::bytes(made.ops[op].at, what, "expected the same number"));
+        let problem = format!("operation {op} of rank {rank} waits for another number of operations than are listed");
+        return Err(Error::bytes(schedule.ops[op].at, problem, "expected the same number"));
     }
-    made.edges.sort_unstable();
-    made.edges.dedup();
-    Ok(made)
+    schedule.edges.sort_unstable();
+    schedule.edges.dedup();
+    Ok(schedule)
 }
 
 impl Entry {
@@ -216,7 +217,7 @@ impl Entry {
             return Err(Error::bytes(at, format!("operations of type {kind} are unknown"), "expected 1, 2 or 3"));
         }
         let other = if other == ANY { Other::Any } else { Other::Rank(other) };
-        let other = peer(other, rank, ranks).map_err(|what| Error::bytes(at, what, other_rank(ranks)))?;
+        let other = peer(other, rank, ranks).map_err(|problem| Error::bytes(at, problem, other_rank(ranks)))?;
         if size == 0 {
             return Err(Error::bytes(at, "a message of no bytes", "expected a size over 0"));
         }
@@ -224,8 +225,8 @@ impl Entry {
             return Ok(OpKind::Send { bytes: size, to: other, tag });
         }
         if tag == ANY {
-            let what = "a receive of any tag cannot be read: which send it takes is known only at run time";
-            return Err(Error::bytes(at, what, "expected the tag of a send"));
+            let problem = "a receive of any tag cannot be read: which send it takes is known only at run time";
+            return Err(Error::bytes(at, problem, "expected the tag of a send"));
         }
         Ok(OpKind::Recv { bytes: size, from: other, tag })
     }
@@ -257,8 +258,8 @@ pub(super) mod tests {
             file.extend(index32(roots.len()).to_le_bytes());
             file.extend(roots.iter().flat_map(|root| root.to_le_bytes()));
             let mut lists: Vec<u32> = Vec::new();
-            for (op, what) in (0u32..).zip(&rank.ops) {
-                let (kind, other, size, tag) = match what.kind {
+            for (op, operation) in (0u32..).zip(&rank.ops) {
+                let (kind, other, size, tag) = match operation.kind {
                     OpKind::Send { bytes, to, tag } => (1u8, to, bytes, tag),
                     OpKind::Recv { bytes, from, tag } => (2, from, bytes, tag),
                     OpKind::Calc { ns } => (3, 0, ns, 0),
@@ -268,17 +269,17 @@ pub(super) mod tests {
                 file.extend(other.to_le_bytes());
                 file.extend(size.to_le_bytes());
                 file.extend(tag.to_le_bytes());
-                file.extend([u8::try_from(what.cpu).unwrap(), 0]);
+                file.extend([u8::try_from(operation.cpu).unwrap(), 0]);
                 for begun in [false, true] {
-                    let those: Vec<u32> = rank
+                    let dependents: Vec<u32> = rank
                         .edges
                         .iter()
                         .filter(|edge| (edge.on, edge.begun) == (op, begun))
                         .map(|edge| edge.op)
                         .collect();
-                    file.extend(index32(those.len()).to_le_bytes());
+                    file.extend(index32(dependents.len()).to_le_bytes());
                     file.extend(index32(lists.len()).to_le_bytes());
-                    lists.extend(those);
+                    lists.extend(dependents);
                 }
             }
             file.extend(lists.iter().flat_map(|op| op.to_le_bytes()));
@@ -294,11 +295,11 @@ pub(super) mod tests {
         let calc = Op { kind: OpKind::Calc { ns: 1 }, cpu: 0, at: ByteRange::default() };
         let rank = Rank { ops: vec![calc; 2], edges: vec![OpDependency { op: 1, on: 0, begun: false }] };
         let goal = Goal { ranks: vec![rank.clone(), rank] };
-        let good = written(&goal, LAYOUTS[0]);
-        assert!(is_binary(&good) && read(&good).is_ok());
+        let valid = written(&goal, LAYOUTS[0]);
+        assert!(is_binary(&valid) && read(&valid).is_ok());
         let part = 8 + 6 + 32;
         let wrong = |at: usize, value: &[u8]| {
-            let mut bytes = good.clone();
+            let mut bytes = valid.clone();
             bytes[at..at + value.len()].copy_from_slice(value);
             read(&bytes).unwrap_err().byte_range()
         };
@@ -316,7 +317,7 @@ pub(super) mod tests {
         assert_eq!(wrong(first_op + 4, &[9]), first);
         assert_eq!(wrong(first_op + 23, &huge), first);
         assert_eq!(wrong(first_op + ENTRY, &[7]), second);
-        assert!(read(&good[..good.len() - 1]).is_err());
+        assert!(read(&valid[..valid.len() - 1]).is_err());
         assert_eq!(read(b"\xff\xfe nothing").unwrap_err().byte_range(), 0..0);
     }
 }

@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(goal in schedule()) {
+        fn written_lists_read_back(goal in schedule()) {
             prop_assert_eq!(&without_places(read(written(&goal).as_bytes()).unwrap()), &goal);
             for layout in binary::LAYOUTS {
                 let bytes = binary::tests::written(&goal, layout);

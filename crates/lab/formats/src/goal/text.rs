@@ -9,31 +9,31 @@ use super::{Goal, Op, OpDependency, OpKind, Other, Rank, other_rank, peer};
 use crate::index::index32;
 use crate::{ByteRange, Error};
 
-/// A word of the text and its place.
-type GoalWord<'a> = (&'a str, ByteRange);
+/// A token of the text and its place.
+type GoalToken<'a> = (&'a str, ByteRange);
 
-/// The words of a schedule: runs of letters, digits, `_`, `-` and `.`, and other characters one by one; without comments.
-struct GoalWords<'a> {
+/// The tokens of a schedule: runs of letters, digits, `_`, `-` and `.`, and other characters one by one; without comments.
+struct GoalTokens<'a> {
     text: &'a str,
     at: usize,
-    /// Lookahead: a word that was read but not consumed.
-    peeked: Option<GoalWord<'a>>,
+    /// Lookahead: a token that was read but not consumed.
+    peeked: Option<GoalToken<'a>>,
 }
 
-impl<'a> GoalWords<'a> {
-    fn next(&mut self) -> Result<Option<GoalWord<'a>>, Error> {
-        if let Some(word) = self.peeked.take() {
-            return Ok(Some(word));
+impl<'a> GoalTokens<'a> {
+    fn next(&mut self) -> Result<Option<GoalToken<'a>>, Error> {
+        if let Some(token) = self.peeked.take() {
+            return Ok(Some(token));
         }
         self.read()
     }
 
-    fn peek(&mut self) -> Result<Option<GoalWord<'a>>, Error> {
+    fn peek(&mut self) -> Result<Option<GoalToken<'a>>, Error> {
         self.peeked = self.next()?;
         Ok(self.peeked)
     }
 
-    fn read(&mut self) -> Result<Option<GoalWord<'a>>, Error> {
+    fn read(&mut self) -> Result<Option<GoalToken<'a>>, Error> {
         loop {
             let rest = &self.text[self.at..];
             let blank = rest.len() - rest.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').len();
@@ -55,34 +55,34 @@ impl<'a> GoalWords<'a> {
         let Some(first) = rest.chars().next() else { return Ok(None) };
         let of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         let length = rest.find(|c| !of_word(c)).unwrap_or(rest.len()).max(first.len_utf8());
-        let place = ByteRange::new(self.at..self.at + length);
+        let span = ByteRange::new(self.at..self.at + length);
         self.at += length;
-        Ok(Some((&rest[..length], place)))
+        Ok(Some((&rest[..length], span)))
     }
 
-    /// Returns the next word, or an error at the end.
-    fn needed(&mut self, expected: &str) -> Result<GoalWord<'a>, Error> {
+    /// Returns the next token, or an error at the end.
+    fn needed(&mut self, expected: &str) -> Result<GoalToken<'a>, Error> {
         self.next()?.ok_or_else(|| {
             let end = self.text.len();
             Error::text(ByteRange::new(end..end), "the schedule ends here", format!("expected {expected}"))
         })
     }
 
-    /// Reads a word that must be `wanted`.
-    fn word(&mut self, wanted: &str) -> Result<ByteRange, Error> {
-        let (word, at) = self.needed(&format!("`{wanted}`"))?;
-        if word == wanted { Ok(at) } else { Err(unexpected((word, at), &format!("`{wanted}`"))) }
+    /// Reads a token that must be `wanted`.
+    fn token(&mut self, wanted: &str) -> Result<ByteRange, Error> {
+        let (token, at) = self.needed(&format!("`{wanted}`"))?;
+        if token == wanted { Ok(at) } else { Err(unexpected((token, at), &format!("`{wanted}`"))) }
     }
 
-    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<(T, ByteRange), Error> {
-        let (word, at) = self.needed(what)?;
-        let number = word.parse().map_err(|_| unexpected((word, at), what))?;
+    fn number<T: std::str::FromStr>(&mut self, expected: &str) -> Result<(T, ByteRange), Error> {
+        let (token, at) = self.needed(expected)?;
+        let number = token.parse().map_err(|_| unexpected((token, at), expected))?;
         Ok((number, at))
     }
 
-    /// Consumes the next word if it is `wanted`.
-    fn takes(&mut self, wanted: &str) -> Result<bool, Error> {
-        let is = self.peek()?.is_some_and(|(word, _)| word == wanted);
+    /// Consumes the next token if it is `wanted`.
+    fn consume_if(&mut self, wanted: &str) -> Result<bool, Error> {
+        let is = self.peek()?.is_some_and(|(token, _)| token == wanted);
         if is {
             self.peeked = None;
         }
@@ -90,69 +90,69 @@ impl<'a> GoalWords<'a> {
     }
 }
 
-fn unexpected((word, at): GoalWord<'_>, expected: &str) -> Error {
-    Error::text(at, format!("`{word}` is not expected here"), format!("expected {expected}"))
+fn unexpected((token, at): GoalToken<'_>, expected: &str) -> Error {
+    Error::text(at, format!("`{token}` is not expected here"), format!("expected {expected}"))
 }
 
 pub(super) fn read(text: &str) -> Result<Goal, Error> {
-    let mut words = GoalWords { text, at: 0, peeked: None };
-    words.word("num_ranks")?;
-    let (count, count_at) = words.number::<u32>("the number of ranks")?;
+    let mut tokens = GoalTokens { text, at: 0, peeked: None };
+    tokens.token("num_ranks")?;
+    let (count, count_at) = tokens.number::<u32>("the number of ranks")?;
     let mut ranks: BTreeMap<u32, Rank> = BTreeMap::new();
-    while let Some((word, at)) = words.next()? {
-        if word != "rank" {
-            return Err(unexpected((word, at), "`rank`"));
+    while let Some((token, at)) = tokens.next()? {
+        if token != "rank" {
+            return Err(unexpected((token, at), "`rank`"));
         }
-        let (rank, rank_at) = words.number::<u32>("a rank")?;
+        let (rank, rank_at) = tokens.number::<u32>("a rank")?;
         if rank >= count {
-            let what = format!("there is no rank {rank}: `num_ranks` is {count}");
-            return Err(Error::text(rank_at, what, format!("expected 0 to {}", count.saturating_sub(1))));
+            let problem = format!("there is no rank {rank}: `num_ranks` is {count}");
+            return Err(Error::text(rank_at, problem, format!("expected 0 to {}", count.saturating_sub(1))));
         }
-        words.word("{")?;
-        if ranks.insert(rank, block(&mut words, rank, count)?).is_some() {
+        tokens.token("{")?;
+        if ranks.insert(rank, block(&mut tokens, rank, count)?).is_some() {
             return Err(Error::text(rank_at, format!("rank {rank} has two blocks"), "expected one"));
         }
     }
     if ranks.len() != count as usize {
         let missing = (0..count).find(|rank| !ranks.contains_key(rank)).unwrap_or(0);
-        let what = format!("rank {missing} has no block: `num_ranks` is {count}, and {} have one", ranks.len());
-        return Err(Error::text(count_at, what, format!("expected `rank {missing} {{ ... }}`")));
+        let problem = format!("rank {missing} has no block: `num_ranks` is {count}, and {} have one", ranks.len());
+        return Err(Error::text(count_at, problem, format!("expected `rank {missing} {{ ... }}`")));
     }
     Ok(Goal { ranks: ranks.into_values().collect() })
 }
 
 /// A dependency by its labels.
 struct LabelledDependency<'a> {
-    op: GoalWord<'a>,
-    on: GoalWord<'a>,
+    op: GoalToken<'a>,
+    on: GoalToken<'a>,
     begun: bool,
 }
 
-fn block(words: &mut GoalWords<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
-    let mut made = Rank::default();
+fn block(tokens: &mut GoalTokens<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
+    let mut schedule = Rank::default();
     let mut labels: BTreeMap<&str, u32> = BTreeMap::new();
     let mut named: Vec<LabelledDependency<'_>> = Vec::new();
     loop {
-        let first = words.needed("an operation, a dependency or `}`")?;
+        let first = tokens.needed("an operation, a dependency or `}`")?;
         match first.0 {
             "}" => break,
-            "send" | "recv" | "calc" => made.ops.push(operation(words, first, rank, ranks)?),
+            "send" | "recv" | "calc" => schedule.ops.push(operation(tokens, first, rank, ranks)?),
             label if label.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') => {
-                let next = words.needed("`:`, `requires` or `irequires`")?;
+                let next = tokens.needed("`:`, `requires` or `irequires`")?;
                 match next.0 {
                     ":" => {
-                        if labels.insert(label, index32(made.ops.len())).is_some() {
-                            let what = format!("two operations of rank {rank} are labelled `{label}`");
-                            return Err(Error::text(first.1, what, "expected another label"));
+                        if labels.insert(label, index32(schedule.ops.len())).is_some() {
+                            let problem = format!("two operations of rank {rank} are labelled `{label}`");
+                            return Err(Error::text(first.1, problem, "expected another label"));
                         }
-                        let word = words.needed("`send`, `recv` or `calc`")?;
-                        if !matches!(word.0, "send" | "recv" | "calc") {
-                            return Err(unexpected(word, "`send`, `recv` or `calc`"));
+                        let token = tokens.needed("`send`, `recv` or `calc`")?;
+                        if !matches!(token.0, "send" | "recv" | "calc") {
+                            return Err(unexpected(token, "`send`, `recv` or `calc`"));
                         }
-                        made.ops.push(operation(words, word, rank, ranks)?);
+                        schedule.ops.push(operation(tokens, token, rank, ranks)?);
                     }
                     "requires" | "irequires" => {
-                        let on = words.needed("a label")?;
+                        let on = tokens.needed("a label")?;
                         named.push(LabelledDependency { op: first, on, begun: next.0 == "irequires" });
                     }
                     _ => return Err(unexpected(next, "`:`, `requires` or `irequires`")),
@@ -161,76 +161,76 @@ fn block(words: &mut GoalWords<'_>, rank: u32, ranks: u32) -> Result<Rank, Error
             _ => return Err(unexpected(first, "an operation, a dependency or `}`")),
         }
     }
-    let find = |(label, at): GoalWord<'_>| {
+    let find = |(label, at): GoalToken<'_>| {
         let found = labels.get(label).copied();
         found.ok_or_else(|| Error::text(at, format!("rank {rank} has no operation `{label}`"), "expected a label"))
     };
     for LabelledDependency { op, on, begun } in named {
-        made.edges.push(OpDependency { op: find(op)?, on: find(on)?, begun });
+        schedule.edges.push(OpDependency { op: find(op)?, on: find(on)?, begun });
     }
-    made.edges.sort_unstable();
-    made.edges.dedup();
-    Ok(made)
+    schedule.edges.sort_unstable();
+    schedule.edges.dedup();
+    Ok(schedule)
 }
 
 /// Reads the rest of an operation that begins with `first`.
-fn operation(words: &mut GoalWords<'_>, first: GoalWord<'_>, rank: u32, ranks: u32) -> Result<Op, Error> {
+fn operation(tokens: &mut GoalTokens<'_>, first: GoalToken<'_>, rank: u32, ranks: u32) -> Result<Op, Error> {
     let (mut cpu, mut tag) = (0, 0);
     let kind;
     if first.0 == "calc" {
-        let (ns, _) = words.number("a time in nanoseconds")?;
+        let (ns, _) = tokens.number("a time in nanoseconds")?;
         kind = OpKind::Calc { ns };
-        if words.takes("cpu")? {
-            cpu = words.number("a processor")?.0;
+        if tokens.consume_if("cpu")? {
+            cpu = tokens.number("a processor")?.0;
         }
     } else {
-        let bytes = bytes(words)?;
+        let bytes = bytes(tokens)?;
         let sends = first.0 == "send";
-        words.word(if sends { "to" } else { "from" })?;
-        let (word, at) = words.needed("a rank")?;
-        let other = match word {
+        tokens.token(if sends { "to" } else { "from" })?;
+        let (token, at) = tokens.needed("a rank")?;
+        let other = match token {
             "-1" => Other::Any,
-            _ => Other::Rank(word.parse().map_err(|_| unexpected((word, at), "a rank"))?),
+            _ => Other::Rank(token.parse().map_err(|_| unexpected((token, at), "a rank"))?),
         };
-        let other = peer(other, rank, ranks).map_err(|what| Error::text(at, what, other_rank(ranks)))?;
-        if words.takes("tag")? {
-            let (word, at) = words.needed("a tag")?;
-            if word == "-1" {
-                let what = "a receive of any tag cannot be read: which send it takes is known only at run time";
-                return Err(Error::text(at, what, "expected the tag of a send"));
+        let other = peer(other, rank, ranks).map_err(|problem| Error::text(at, problem, other_rank(ranks)))?;
+        if tokens.consume_if("tag")? {
+            let (token, at) = tokens.needed("a tag")?;
+            if token == "-1" {
+                let problem = "a receive of any tag cannot be read: which send it takes is known only at run time";
+                return Err(Error::text(at, problem, "expected the tag of a send"));
             }
-            tag = word.parse().map_err(|_| unexpected((word, at), "a tag, a whole number"))?;
+            tag = token.parse().map_err(|_| unexpected((token, at), "a tag, a whole number"))?;
         }
-        if words.takes("cpu")? {
-            cpu = words.number("a processor")?.0;
+        if tokens.consume_if("cpu")? {
+            cpu = tokens.number("a processor")?.0;
         }
-        if words.takes("nic")? {
-            words.number::<u32>("a NIC")?;
+        if tokens.consume_if("nic")? {
+            tokens.number::<u32>("a NIC")?;
         }
         kind = if sends { OpKind::Send { bytes, to: other, tag } } else { OpKind::Recv { bytes, from: other, tag } };
     }
-    Ok(Op { kind, cpu, at: first.1.to(ByteRange::new(words.at..line_end(words))) })
+    Ok(Op { kind, cpu, at: first.1.to(ByteRange::new(tokens.at..line_end(tokens))) })
 }
 
 /// Returns the end of the operation that was just read, at most the end of its line.
-fn line_end(words: &GoalWords<'_>) -> usize {
-    words.peeked.map_or(words.at, |(_, at)| at.range().start.min(words.at))
+fn line_end(tokens: &GoalTokens<'_>) -> usize {
+    tokens.peeked.map_or(tokens.at, |(_, at)| at.range().start.min(tokens.at))
 }
 
 /// Reads a size in bytes: `10b` or `10 b`.
-fn bytes(words: &mut GoalWords<'_>) -> Result<u64, Error> {
+fn bytes(tokens: &mut GoalTokens<'_>) -> Result<u64, Error> {
     const EXPECTED: &str = "a size such as 100b, over 0";
-    let (word, at) = words.needed(EXPECTED)?;
-    let digits = if let Some(digits) = word.strip_suffix('b') {
+    let (token, at) = tokens.needed(EXPECTED)?;
+    let digits = if let Some(digits) = token.strip_suffix('b') {
         digits
     } else {
-        words.word("b")?;
-        word
+        tokens.token("b")?;
+        token
     };
     match digits.parse() {
         Ok(bytes) if bytes > 0 => Ok(bytes),
         Ok(_) => Err(Error::text(at, "a message of no bytes", format!("expected {EXPECTED}"))),
-        Err(_) => Err(unexpected((word, at), EXPECTED)),
+        Err(_) => Err(unexpected((token, at), EXPECTED)),
     }
 }
 
@@ -262,8 +262,8 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_place() {
-        for (from, to, place, name) in [
+    fn errors_have_byte_ranges() {
+        for (from, to, location, name) in [
             ("num_ranks 2", "num_ranks 3", "1:11", ""),
             ("num_ranks 2", "num_ranks 1", "5:19", ""),
             ("num_ranks 2", "num_ranks 4000000000", "1:11", ""),
@@ -283,7 +283,7 @@ mod tests {
         ] {
             let text = RING.replacen(from, to, 1);
             let error = read(&text).unwrap_err();
-            assert_eq!(error.line_and_column(&text), place, "{error}");
+            assert_eq!(error.line_and_column(&text), location, "{error}");
             assert!(error.to_string().contains(name), "{error}");
         }
         assert!(read("").is_err() && read("num_ranks").is_err() && read("num_ranks 0").unwrap().ranks.is_empty());

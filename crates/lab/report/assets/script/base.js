@@ -26,7 +26,7 @@ function el(tag, attributes, ...children) {
 }
 
 // A list as arguments (`Math.max(...list)`) lies on the stack, which a grid's curves overflow.
-const least = (list) => list.reduce((m, v) => (v < m ? v : m), Infinity);
+const smallest = (list) => list.reduce((m, v) => (v < m ? v : m), Infinity);
 const largest = (list) => list.reduce((m, v) => (v > m ? v : m), -Infinity);
 
 const bodyOf = (id) => document.querySelector(`#${id} > .body`);
@@ -95,9 +95,9 @@ function lastPlace(v) {
 }
 
 /** A number rounded to a power of ten. */
-function toPlace(v, place) {
-  const decimals = Math.min(20, Math.max(0, -place));
-  const rounded = place > 0 ? Math.round(v / 10 ** place) * 10 ** place : v;
+function toPowerOfTen(v, power) {
+  const decimals = Math.min(20, Math.max(0, -power));
+  const rounded = power > 0 ? Math.round(v / 10 ** power) * 10 ** power : v;
   const text = rounded.toLocaleString('en-GB', { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
   return text.replace(/,/g, '\u202f').replace(/^-(?=[0.]*$)/, '');
 }
@@ -120,9 +120,9 @@ function withMargin(kind, value, margin) {
     const own = unitOf(kind, margin);
     const half = margin / own.div;
     if (own.unit && half < 0.01) return [show(kind, value), ''];
-    return [show(kind, value), `±${NBSP}${half < 1e-4 ? half.toExponential(1) : toPlace(half, lastPlace(half))}${own.unit}`];
+    return [show(kind, value), `±${NBSP}${half < 1e-4 ? half.toExponential(1) : toPowerOfTen(half, lastPlace(half))}${own.unit}`];
   }
-  return [toPlace(value / div, last) + unit, `±${NBSP}${toPlace(margin / div, last)}${unit}`];
+  return [toPowerOfTen(value / div, last) + unit, `±${NBSP}${toPowerOfTen(margin / div, last)}${unit}`];
 }
 
 /** A value for a tick or an option: `8`, not `8.00`. */
@@ -268,6 +268,6 @@ function attempt(place, draw) {
   try { draw(); } catch (error) {
     console.error(error);
     place.append(el('p', { class: 'failed', role: 'alert', 'data-testid': 'failed' },
-      `This could not be drawn: ${error}. The rest of the page is not affected; the results on disk are whole.`));
+      `This could not be drawn: ${error}. The rest of the page and the results on disk are not affected.`));
   }
 }

@@ -41,7 +41,7 @@ function drawCollectives(body, id) {
     const bars = chosen.map((c) => ({ c, bars: barsOfCollective(c, last) }));
     const flat = bars.flatMap(({ c, bars: list }) => list.map((b) => ({ ...b, c })));
     if (!flat.length) { grid.append(el('div', { class: 'panel' }, el('h3', {}, titleOf(run)), el('p', { class: 'none' }, 'It did not begin in this run.'))); continue; }
-    const span = [least(flat.map((b) => b.start)), largest(flat.map((b) => b.end))];
+    const span = [smallest(flat.map((b) => b.start)), largest(flat.map((b) => b.end))];
     const ranks = [...new Set(flat.map((b) => b.rank))].sort((a, b) => a - b);
     const place = new Map(ranks.map((rank, i) => [rank, i]));
     const steps = largest(flat.map((b) => b.step));
@@ -60,8 +60,8 @@ function drawCollectives(body, id) {
       section: id, title: `${run.label}: steps of ${collectives.number === 'all' ? 'collective operations' : name(chosen[0])}`, label: `${plural(flat.length, 'flow')} of ${plural(ranks.length, 'rank')}.`,
       make: (width) => {
         const { start, right, top, X, bottom } = frame(width);
-        const { ground, words } = failureShapes(failureMarks(run, 1), X, [start, right], top - 16, bottom - top + 16);
-        const shapes = [...rampShapes(start, 2, right - start, 'step 1', steps > 1 ? `step ${steps}` : ''), ...ground];
+        const { background, labels } = failureShapes(failureMarks(run, 1), X, [start, right], top - 16, bottom - top + 16);
+        const shapes = [...rampShapes(start, 2, right - start, 'step 1', steps > 1 ? `step ${steps}` : ''), ...background];
         const every = Math.ceil(13 / high);
         ranks.forEach((rank, i) => {
           if (i % every === 0) shapes.push({ text: word(rank), at: [start - 6, top + i * high + high / 2 + 4], fill: theme.ink, size: 11, anchor: 'end' });
@@ -74,8 +74,8 @@ function drawCollectives(body, id) {
           if (b.open) shapes.push({ line: [[X(b.end) - 3, top + place.get(b.rank) * high + 1], [X(b.end) - 3, top + (place.get(b.rank) + 1) * high - 1]], stroke: theme.bad, width: 2 });
         }
         // Where one operation ends and the next begins.
-        for (const { bars: list } of bars.slice(1)) { const x = X(least(list.map((b) => b.start))); shapes.push({ line: [[x, top], [x, bottom]], stroke: theme.ink, dash: [2, 3] }); }
-        shapes.push(...words, ...timeAxis(span, t.div, t.unit, X, [start, right], bottom));
+        for (const { bars: list } of bars.slice(1)) { const x = X(smallest(list.map((b) => b.start))); shapes.push({ line: [[x, top], [x, bottom]], stroke: theme.ink, dash: [2, 3] }); }
+        shapes.push(...labels, ...timeAxis(span, t.div, t.unit, X, [start, right], bottom));
         return { width, height: bottom + 42, shapes, count: flat.length };
       },
       read: (x, y, width) => {

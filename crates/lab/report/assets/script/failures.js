@@ -25,7 +25,7 @@ function failureWords(run) {
 /** The failures that a plot shows, where its x axis counts time in `div` nanoseconds. */
 const failureMarks = (run, div) => failuresOf(run).map((f) => ({ ...f, from: f.from / div, until: f.until == null ? Infinity : f.until / div }));
 
-/** Failures as shapes: `ground` lies behind the lines, `words` over them. X gives a time's place between `left` and `right`. */
+/** Failures as shapes: `background` lies behind the lines, `labels` over them. X gives a time's place between `left` and `right`. */
 function failureShapes(marks, X, [left, right], top, height) {
   const spans = [];
   for (const f of marks) {
@@ -37,15 +37,15 @@ function failureShapes(marks, X, [left, right], top, height) {
       spans.push({ from, until, f, goesDown: X(f.from) >= left, comesUp: f.until !== Infinity && X(f.until) <= right });
     }
   }
-  const [ground, words] = [[], []];
+  const [background, labels] = [[], []];
   spans.forEach((s, i) => {
-    ground.push({ rect: [s.from, top, Math.max(1, s.until - s.from), height], fill: theme.bad, alpha: 0.12 });
-    if (s.goesDown) ground.push({ line: [[s.from, top], [s.from, top + height]], stroke: theme.bad, width: 1.2 });
-    if (s.comesUp) ground.push({ line: [[s.until, top], [s.until, top + height]], stroke: theme.bad, dash: [3, 3] });
+    background.push({ rect: [s.from, top, Math.max(1, s.until - s.from), height], fill: theme.bad, alpha: 0.12 });
+    if (s.goesDown) background.push({ line: [[s.from, top], [s.from, top + height]], stroke: theme.bad, width: 1.2 });
+    if (s.comesUp) background.push({ line: [[s.until, top], [s.until, top + height]], stroke: theme.bad, dash: [3, 3] });
     // As much as there is room for before the next one.
     const room = (i + 1 < spans.length ? spans[i + 1].from : right) - s.from - 8;
-    const said = (s.several ? ['links flap', 'flap'] : [linksDown(s.f), plural(s.f.count, 'link') + ' down', 'down']).find((text) => widthOf(text, 11) <= room);
-    if (said && height > 60) words.push({ text: said, at: [s.from + 4, top + 12], fill: theme.bad, size: 11 });
+    const label = (s.several ? ['links flap', 'flap'] : [linksDown(s.f), plural(s.f.count, 'link') + ' down', 'down']).find((text) => widthOf(text, 11) <= room);
+    if (label && height > 60) labels.push({ text: label, at: [s.from + 4, top + 12], fill: theme.bad, size: 11 });
   });
-  return { ground, words };
+  return { background, labels };
 }

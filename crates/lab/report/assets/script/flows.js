@@ -1,4 +1,4 @@
-// How long flows took.
+// Distributions of flow completion times.
 
 // --- distributions
 
@@ -68,7 +68,7 @@ function drawDistributions(body, id) {
   body.append(box);
   const kind = dist.what === 'fct_ns' ? 'ns' : 'ratio';
   const noun = dist.what === 'fct_ns' ? 'completion time' : 'slowdown: completion time over the ideal';
-  const floor = least(lines.map((l) => least(l.ys.filter((v) => v != null && v > 0))));
+  const floor = smallest(lines.map((l) => smallest(l.ys.filter((v) => v != null && v > 0))));
   const about = `${classWord(dist.cls)}: share of flows by ${dist.what === 'fct_ns' ? 'completion time' : 'slowdown'}`;
   later(box, () => {
     u = draw(box, {

@@ -62,7 +62,7 @@ function drawSweep(body, id) {
   const known = raw.flat().filter((v) => v != null);
   const { div, unit } = unitFor(metric.kind, Math.max(0, largest(known)));
   const positive = known.length > 0 && known.every((v) => v > 0);
-  const log = positive && (sweep.log ?? largest(known) / least(known) > 30);
+  const log = positive && (sweep.log ?? largest(known) / smallest(known) > 30);
   const scales = (name, on, set, testid) => tools.append(el('label', { class: 'field' }, name,
     choice(`${name} axis`, [['lin', 'Linear'], ['log', 'Log']], on ? 'log' : 'lin', (v) => { set(v === 'log'); again(); }, testid)));
   if (canSpread) scales('x', spread, (on) => { sweep.logX = on; }, 'sweep-scale-x');

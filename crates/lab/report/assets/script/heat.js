@@ -12,7 +12,7 @@ function drawHeat(body, id) {
   const members = shownRuns((r) => r.queues && some(r.queues.time_ns) && r.queues.ports.length > 1);
   if (!members.length) { body.append(el('p', { class: 'none' }, 'No queues of several ports were sampled here.')); return; }
   const heights = new Map();
-  for (const run of members) for (const p of run.queues.ports) heights.set(p.name, Math.max(heights.get(p.name) || 0, most(p.queue_bytes)));
+  for (const run of members) for (const p of run.queues.ports) heights.set(p.name, Math.max(heights.get(p.name) || 0, largestOrZero(p.queue_bytes)));
   const fullest = new Set([...heights.keys()].sort((a, b) => heights.get(b) - heights.get(a)).slice(0, HEAT_ROWS));
   const peak = Math.max(1, largest([...heights.values()]));
   const span = overlap(members.map((r) => [r.queues.time_ns[0], lastOf(r.queues.time_ns)]));
@@ -49,7 +49,7 @@ function drawHeat(body, id) {
             const [a, b] = [Math.floor((c * time.length) / cells), Math.floor(((c + 1) * time.length) / cells)];
             const x = X(time[a]);
             const end = b < time.length ? X(time[b]) : Math.max(x + 1, X(time[time.length - 1]));
-            const longest = most(p.queue_bytes.slice(a, Math.max(b, a + 1)));
+            const longest = largestOrZero(p.queue_bytes.slice(a, Math.max(b, a + 1)));
             shapes.push({ rect: [x, y, end - x + 0.3, high - 1], fill: ramp(shareOf(longest)) });
           }
           for (const f of failuresOf(run).filter((one) => one.names.includes(p.name))) {

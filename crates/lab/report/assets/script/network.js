@@ -13,14 +13,14 @@ const naturally = (a, b) => a.localeCompare(b, 'en', { numeric: true });
 
 /** Nodes and cables of a run: those of the links that it lists, and those that failed. */
 function graphOf(run) {
-  const cables = new Map(); // by both ends: {a, b, there: [links], back: [links]}
+  const cables = new Map(); // by both ends: {a, b, forward: [links], reverse: [links]}
   const add = (name, link) => {
     const ends = endsOf(name);
     if (!ends) return;
     const [a, b] = ends.slice().sort(naturally);
     const key = `${a}>${b}`;
-    if (!cables.has(key)) cables.set(key, { a, b, there: new Map(), back: new Map() });
-    const side = cables.get(key)[ends[0] === a ? 'there' : 'back'];
+    if (!cables.has(key)) cables.set(key, { a, b, forward: new Map(), reverse: new Map() });
+    const side = cables.get(key)[ends[0] === a ? 'forward' : 'reverse'];
     if (link || !side.has(name)) side.set(name, link);
   };
   for (const link of run.links || []) add(link.name, link);
@@ -70,14 +70,14 @@ function drawNetwork(body, id) {
   const broken = (names) => outages.filter((f) => names.some((name) => f.names.includes(name)));
   const loadOf = (side) => { const known = [...side.values()].filter(Boolean).map((link) => link.utilisation || 0); return known.length ? largest(known) : null; };
   // Colours go up to the busiest link: a run has long pauses, and a share of all of it may be small everywhere.
-  const busiest = Math.max(0.001, largest(cables.flatMap((c) => [loadOf(c.there), loadOf(c.back)]).map((load) => load ?? 0)));
+  const busiest = Math.max(0.001, largest(cables.flatMap((c) => [loadOf(c.forward), loadOf(c.reverse)]).map((load) => load ?? 0)));
   const lines = (width) => {
     const { places } = placesOf(nodes, width);
     return cables.flatMap((c) => {
       const [p, q] = [places.get(c.a).at, places.get(c.b).at];
       const length = Math.hypot(q[0] - p[0], q[1] - p[1]) || 1;
       const [dx, dy] = [(2.2 * (q[1] - p[1])) / length, (-2.2 * (q[0] - p[0])) / length];
-      return [[c.there, 1], [c.back, -1]].filter(([side]) => side.size).map(([side, sign]) => ({
+      return [[c.forward, 1], [c.reverse, -1]].filter(([side]) => side.size).map(([side, sign]) => ({
         side, from: [p[0] + sign * dx, p[1] + sign * dy], to: [q[0] + sign * dx, q[1] + sign * dy], load: loadOf(side), down: broken([...side.keys()]),
       }));
     });
@@ -127,7 +127,7 @@ function drawNetwork(body, id) {
         first ? `${names.length > 1 ? `busiest ${/#\d+$/.exec(first[0]) || ''}: ` : ''}${show('share', first[1].utilisation)} busy` : 'not among the listed links',
         ...near.l.down.slice(0, 3).map((f) => `${f.names.filter((name) => names.includes(name)).slice(0, 3).join(', ')} down ${whenDown(f)}`)];
     },
-    rows: () => [['from', 'to', 'link', 'utilisation', 'down from (ns)', 'up again (ns)'], ...cables.flatMap((c) => [[c.a, c.b, c.there], [c.b, c.a, c.back]])
+    rows: () => [['from', 'to', 'link', 'utilisation', 'down from (ns)', 'up again (ns)'], ...cables.flatMap((c) => [[c.a, c.b, c.forward], [c.b, c.a, c.reverse]])
       .flatMap(([a, b, side]) => [...side].flatMap(([name, link]) => {
         const down = broken([name]);
         return (down.length ? down : [null]).map((f) => [a, b, name, link ? link.utilisation : null, f && f.from, f && f.until]);

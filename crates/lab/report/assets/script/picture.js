@@ -207,7 +207,7 @@ function pictureOf({ u, o, title }) {
   shapes.push({ text: o.x.label, at: [left + width / 2, top + height + 36], fill: theme.ink2, anchor: 'middle' });
   shapes.push({ text: o.y.label, at: [13, top + height / 2], fill: theme.ink2, anchor: 'middle', turned: true });
   const marks = marksOf(u, o, X, top, height);
-  const inside = [...marks.ground, ...bandsOf(u, o, X, Y)];
+  const inside = [...marks.background, ...bandsOf(u, o, X, Y)];
   o.series.forEach((s, i) => {
     if (!u.series[i + 1].show) return;
     const line = [];
@@ -231,7 +231,7 @@ function pictureOf({ u, o, title }) {
     const x = X(at);
     inside.push({ line: [[x, end(low)], [x, end(high)], null, [x - 4, end(low)], [x + 4, end(low)], null, [x - 4, end(high)], [x + 4, end(high)]], stroke: o.series[i].colour(), width: 1.5 });
   }
-  shapes.push({ clip: [left, top, width, height], shapes: [...inside, ...marks.words] });
+  shapes.push({ clip: [left, top, width, height], shapes: [...inside, ...marks.labels] });
   const items = o.series.filter((s, i) => u.series[i + 1].show && !s.quiet).map((s) => ({ label: s.label, colour: s.colour(), dash: s.dash }));
   return framed(title, items, { width: u.width, height: top + height + 46, shapes });
 }

@@ -183,8 +183,8 @@ function draw(host, o) {
     }))],
     hooks: {
       setCursor: [fillTip],
-      drawClear: [(u) => drawMarks(u, o, 'ground')],
-      draw: [(u) => { drawBars(u, o); drawMarks(u, o, 'words'); }],
+      drawClear: [(u) => drawMarks(u, o, 'background')],
+      draw: [(u) => { drawBars(u, o); drawMarks(u, o, 'labels'); }],
     },
   };
   const u = new uPlot(options, o.data, host);
@@ -252,19 +252,19 @@ function drawBars(u, o) {
 }
 
 /**
- * What marks times, as shapes: when links were down, and a dashed line, for instance where rates became fair. `ground`
+ * What marks times, as shapes: when links were down, and a dashed line, for instance where rates became fair. `background`
  * lies behind the lines of data. X gives an x value's place; `top` and `height` are those of the plot.
  */
 function marksOf(u, o, X, top, height) {
   const ends = [X(u.scales.x.min), X(u.scales.x.max)];
-  const { ground, words } = failureShapes(o.failures || NONE, X, ends, top, height);
+  const { background, labels } = failureShapes(o.failures || NONE, X, ends, top, height);
   const x = o.mark == null ? NaN : X(o.mark);
   if (x >= ends[0] && x <= ends[1]) {
-    words.push({ line: [[x, top], [x, top + height]], stroke: theme.ink, dash: [4, 3] });
+    labels.push({ line: [[x, top], [x, top + height]], stroke: theme.ink, dash: [4, 3] });
     const right = x + 6 + widthOf(o.markLabel || '', 11) < ends[1];
-    if (o.markLabel) words.push({ text: o.markLabel, at: [x + (right ? 5 : -5), top + height - 6], fill: theme.ink, size: 11, anchor: right ? 'start' : 'end' });
+    if (o.markLabel) labels.push({ text: o.markLabel, at: [x + (right ? 5 : -5), top + height - 6], fill: theme.ink, size: 11, anchor: right ? 'start' : 'end' });
   }
-  return { ground, words };
+  return { background, labels };
 }
 
 /** One of these on uPlot's canvas, which counts the screen's pixels. */

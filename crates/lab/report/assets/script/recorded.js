@@ -16,15 +16,15 @@ const filters = { text: '', paper: '', scale: '', verdict: '' };
 keepInAddress('claims', filters, { text: 'text', paper: 'text', scale: 'text', verdict: 'text' });
 
 /** What a search finds a claim by. */
-const wordsOfClaim = (c) => [
-  c.paper, c.figure, c.in_paper, c.id, c.text, c.said, c.measured, c.scale, c.scaled, c.verdict, c.note,
+const searchTextOf = (c) => [
+  c.paper, c.figure, c.in_paper, c.id, c.text, c.paper_value, c.measured, c.scale, c.scaled, c.verdict, c.note,
   ...c.causes.flatMap((cause) => [cause.id, cause.text, cause.change, cause.measured, cause.outcome]),
 ].join('\n').toLowerCase();
-const searched = claims.map(wordsOfClaim);
+const searched = claims.map(searchTextOf);
 claims.forEach((c, i) => { c.index = i; });
 
 /** Whether a claim has all words of the search, and the chosen paper, scale and verdict. */
-function isWanted(c) {
+function matches(c) {
   const words = (filters.text || '').toLowerCase().split(/\s+/).filter(Boolean);
   return ['paper', 'scale', 'verdict'].every((key) => !filters[key] || c[key] === filters[key])
     && words.every((word) => searched[c.index].includes(word));
@@ -46,7 +46,7 @@ const COLUMNS = [
   { key: 'paper', label: 'paper', get: (c) => c.paper },
   { key: 'figure', label: 'figure', get: (c) => c.figure, cell: (c) => [el('div', {}, c.figure), c.in_paper ? el('div', { class: 'note' }, c.in_paper) : null] },
   { key: 'text', label: 'claim', get: (c) => c.text, cell: (c) => [el('div', {}, c.text), el('code', {}, c.id), c.note ? el('div', { class: 'note' }, c.note) : null] },
-  { key: 'said', label: 'paper’s value', get: (c) => c.said || null },
+  { key: 'paper_value', label: 'paper’s value', get: (c) => c.paper_value || null },
   { key: 'measured', label: 'measured', get: (c) => c.measured || null },
   { key: 'scale', label: 'scale', get: (c) => c.scale, cell: (c) => [el('div', {}, c.scale), c.scaled ? el('div', { class: 'note' }, c.scaled) : null] },
   { key: 'seeds', label: 'seeds', get: (c) => c.seeds },
@@ -81,8 +81,8 @@ function drawRecorded() {
   const search = el('input', { type: 'search', placeholder: 'Words of a claim, a figure, a value', 'aria-label': 'Search claims', 'data-testid': 'search', oninput: () => { filters.text = search.value; show(); } });
   const lists = { paper: list('paper', 'Paper', []), scale: list('scale', 'Scale', ['quick', 'paper']), verdict: list('verdict', 'Verdict', Object.keys(VERDICTS)) };
   function show() {
-    made.refilter(isWanted);
-    const found = claims.filter(isWanted);
+    made.refilter(matches);
+    const found = claims.filter(matches);
     const chips = Object.keys(VERDICTS).map((verdict) => [verdict, found.filter((c) => c.verdict === verdict).length]).filter(([, n]) => n);
     counts.replaceChildren(...(chips.length ? chips.map(([verdict, n]) => chip(verdict, `${n} ${verdict}`)) : ['No claim has all of these.']));
   }

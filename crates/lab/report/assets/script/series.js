@@ -6,7 +6,7 @@ const some = (list) => Array.isArray(list) && list.length > 0;
 const rates = { hidden: new Set(), common: null }; // common: null follows the values
 keepInAddress('rates', rates, { hidden: 'set', common: 'flag' });
 
-const overlap = (ranges) => [least(ranges.map((r) => r[0])), largest(ranges.map((r) => r[1]))];
+const overlap = (ranges) => [smallest(ranges.map((r) => r[0])), largest(ranges.map((r) => r[1]))];
 const lastOf = (list) => list[list.length - 1];
 
 /** Common and own time axes are asked for by a box that sections of small multiples share in looks. */
@@ -40,7 +40,7 @@ function drawRates(body, id) {
   const peaks = members.map((run) => run.rates.flows.reduce((m, f) => f.rate_bps.reduce((n, v) => (v > n ? v : n), m), 0));
   const peak = largest(peaks);
   // One axis shows which scheme is fair; with eight flows in one run and two hundred in another it shows nothing.
-  if (rates.common == null) rates.common = least(peaks) * 5 >= peak;
+  if (rates.common == null) rates.common = smallest(peaks) * 5 >= peak;
 
   const top = el('div', { class: 'tools' });
   const few = flows.size <= 24;
@@ -108,7 +108,7 @@ const BUFFERS = { key: 'buffers', word: 'buffer', longest: 'most sampled', none:
 for (const { key, state } of [QUEUES, BUFFERS]) keepInAddress(key, state, { hidden: 'set', common: 'flag', all: 'flag' });
 const drawQueues = (body, id) => drawHeld(QUEUES, body, id);
 const drawBuffers = (body, id) => drawHeld(BUFFERS, body, id);
-const most = (list) => (list || []).reduce((m, v) => (v > m ? v : m), 0);
+const largestOrZero = (list) => (list || []).reduce((m, v) => (v > m ? v : m), 0);
 
 /** So many ports have lines of their own; more are a band, from the least to the most of them at each time. */
 const FEW = 8;
@@ -119,7 +119,7 @@ function drawHeld(what, body, id) {
   if (!members.length) { body.append(el('p', { class: 'none' }, what.none)); return; }
   const again = () => redraws.find((r) => r.id === id).go();
   const heights = new Map();
-  for (const run of runs) for (const p of run[key] ? run[key].ports : []) heights.set(p.name, Math.max(heights.get(p.name) || 0, most(p.queue_bytes)));
+  for (const run of runs) for (const p of run[key] ? run[key].ports : []) heights.set(p.name, Math.max(heights.get(p.name) || 0, largestOrZero(p.queue_bytes)));
   const ports = [...heights.keys()];
   const tallest = new Set(ports.slice().sort((a, b) => heights.get(b) - heights.get(a)).slice(0, FEW));
   const own = queues.all ? ports : ports.filter((name) => tallest.has(name));
@@ -143,8 +143,8 @@ function drawHeld(what, body, id) {
   body.append(top);
 
   const span = overlap(members.map((r) => [r[key].time_ns[0], lastOf(r[key].time_ns)]));
-  const peakOf = (run, of) => most(run[key].ports.map((p) => most(p[of])));
-  const peaks = { queue_bytes: Math.max(1, most(members.map((r) => peakOf(r, 'queue_bytes')))), phantom_bytes: Math.max(1, most(members.map((r) => peakOf(r, 'phantom_bytes')))) };
+  const peakOf = (run, of) => largestOrZero(run[key].ports.map((p) => largestOrZero(p[of])));
+  const peaks = { queue_bytes: Math.max(1, largestOrZero(members.map((r) => peakOf(r, 'queue_bytes')))), phantom_bytes: Math.max(1, largestOrZero(members.map((r) => peakOf(r, 'phantom_bytes')))) };
   const t = unitFor('ns', span[1]);
   const grid = panels(members.length);
   body.append(grid);
@@ -167,8 +167,8 @@ function drawHeld(what, body, id) {
         const others = has.filter((p) => !place.has(p.name));
         if (others.length) {
           const words = others.length === 1 ? [others[0].name, others[0].name] : [`the most of the other ${others.length}`, `the least of the other ${others.length}`];
-          list.push({ port: null, label: words[0], values: time.map((_, i) => most(others.map((p) => p[of][i]))), colour: grey, width: 0.8 });
-          list.push({ port: null, label: words[1], values: time.map((_, i) => least(others.map((p) => p[of][i]))), colour: grey, width: 0.8 });
+          list.push({ port: null, label: words[0], values: time.map((_, i) => largestOrZero(others.map((p) => p[of][i]))), colour: grey, width: 0.8 });
+          list.push({ port: null, label: words[1], values: time.map((_, i) => smallest(others.map((p) => p[of][i]))), colour: grey, width: 0.8 });
         }
         const u = draw(box, {
           section: id, saveIn: saves, saveWord: boxes.length === 1 ? '' : phantom ? 'phantom queues' : 'real queues',
@@ -220,14 +220,14 @@ function drawTraces(body, id) {
   }
   const all = [...picked.values()].flat();
   const span = overlap(all.map((x) => [x.time_ns[0], lastOf(x.time_ns)]));
-  const peak = most(all.map((x) => most(x.values)));
+  const peak = largestOrZero(all.map((x) => largestOrZero(x.values)));
   const kind = kindOfName(traces.name);
   // Windows of flows inside and across datacenters differ by orders of magnitude.
-  const peaks = all.map((x) => most(x.values)).filter((v) => v > 0);
-  const log = peaks.length > 0 && (traces.log ?? largest(peaks) / least(peaks) > 8);
+  const peaks = all.map((x) => largestOrZero(x.values)).filter((v) => v > 0);
+  const log = peaks.length > 0 && (traces.log ?? largest(peaks) / smallest(peaks) > 8);
   if (peaks.length) tools.append(choice('Scale', [['lin', 'Linear'], ['log', 'Log']], log ? 'log' : 'lin', (v) => { traces.log = v === 'log'; redraws.find((r) => r.id === id).go(); }, 'trace-scale'));
   const lows = log ? all.map((x) => x.values.reduce((m, v) => (v > 0 && v < m ? v : m), Infinity)) : [];
-  const range = log ? padLog(Math.max(least(lows), peak / 1e6), peak) : peak > 0 ? [0, peak * 1.05] : undefined;
+  const range = log ? padLog(Math.max(smallest(lows), peak / 1e6), peak) : peak > 0 ? [0, peak * 1.05] : undefined;
   const t = unitFor('ns', span[1]);
   const y = log ? { div: 1, unit: '' } : unitFor(kind, peak);
   const grid = panels(members.length);

@@ -28,7 +28,7 @@ function drawSizes(body, id) {
   });
   const values = lines.flatMap((l) => l.means).filter(Boolean).map((m) => m.mean).filter((v) => v > 0);
   const top = largest(values);
-  const log = values.length > 0 && (sizes.log ?? top / least(values) > 30);
+  const log = values.length > 0 && (sizes.log ?? top / smallest(values) > 30);
   const { div, unit } = log || kind === 'ratio' ? { div: 1, unit: '' } : unitFor(kind, top);
 
   const tools = el('div', { class: 'tools' });

@@ -57,8 +57,8 @@ function table(columns, rows, options) {
       if (!peers.has(key)) peers.set(key, []);
       peers.get(key).push(v);
     }
-    c.bests = new Map([...peers].filter(([, v]) => least(v) !== largest(v))
-      .map(([key, v]) => [key, c.best === 'low' ? least(v) : largest(v)]));
+    c.bests = new Map([...peers].filter(([, v]) => smallest(v) !== largest(v))
+      .map(([key, v]) => [key, c.best === 'low' ? smallest(v) : largest(v)]));
   }
 
   const node = el('table', { 'data-testid': o.testid }, o.caption ? el('caption', { class: 'visually-hidden' }, o.caption) : null, thead, tbody);

@@ -29,7 +29,7 @@ fn claims() -> RecordedClaims {
             in_paper: format!("Fig. {}", at / 20 + 1),
             id: format!("claim-{at}"),
             text: format!("Scheme {at} has shorter completion times than <b>the others</b>"),
-            said: "0.5".into(),
+            paper_value: "0.5".into(),
             measured: format!("{at}.4 ± 0.1 ms"),
             scale: ["quick", "paper"][at % 2].into(),
             scaled: if at.is_multiple_of(2) { "1500 flows instead of 10000".into() } else { String::new() },

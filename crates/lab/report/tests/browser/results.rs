@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The scenario's name is the heading of the page and the title of the browser's tab, with its description and its paper,
 /// if it has them.
-pub(crate) fn the_heading_is_the_scenario_s(browser: &mut Browser) -> TestOutcome {
+pub(crate) fn heading_is_the_scenario_name(browser: &mut Browser) -> TestOutcome {
     let paper = "Uno: A One-Stop Solution (SC 2025), Fig. 8";
     let full = ReportData { name: "uno-fig8".into(), title: "Incast".into(), paper: paper.into(), ..sample::mixed() };
     let conditions = vec!["initial window of Uno: intra 175 KB (1 BDP)".to_owned(), "most loaded: a>b 50 %".to_owned()];

@@ -69,7 +69,7 @@ pub(crate) fn slowdowns_over_all_seeds_stand_with_their_intervals(browser: &mut 
 
 /// Entries are listed below each other when folded; two tables per class are shown when opened, with stars where the
 /// slowest have at least twice as much.
-pub(crate) fn the_slowest_flows_stand_beside_typical_ones(browser: &mut Browser) -> TestOutcome {
+pub(crate) fn slowest_flows_are_shown_with_typical_ones(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "slowest", &sample::tails(), "light")?;
     let groups = "[...document.querySelectorAll('[data-testid=slowest-group]')]";
     page.check("a scheme each, folded", &format!("{groups}.length === 3 && {groups}.every((g) => !g.open)"))?;

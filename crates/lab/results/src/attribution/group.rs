@@ -124,9 +124,9 @@ impl RootKind {
         }
     }
 
-    /// Returns the kind in words. `place` is its location, for kinds that have one.
-    fn words(self, place: Option<&str>) -> String {
-        let (what, why) = match self {
+    /// Returns the kind in words. `location` is its location, for kinds that have one.
+    fn describe(self, location: Option<&str>) -> String {
+        let (event, reason) = match self {
             Self::Loss(None) => return "retransmissions of packets that were not lost".to_owned(),
             Self::Loss(Some(DropCause::Full)) => ("losses at", " (full queue)"),
             Self::Loss(Some(DropCause::Down)) => ("losses at", " (link down)"),
@@ -150,7 +150,7 @@ impl RootKind {
             Self::Own => return "own packets, or a longer path".to_owned(),
             Self::Unknown => return "not explained".to_owned(),
         };
-        format!("{what} {}{why}", place.unwrap_or("an unknown place"))
+        format!("{event} {}{reason}", location.unwrap_or("an unknown location"))
     }
 }
 
@@ -187,9 +187,9 @@ pub struct GroupCause {
 }
 
 impl GroupCause {
-    /// The cause and its place, in words.
+    /// The cause and its location, in words.
     pub fn title(&self) -> String {
-        let place = self.links.first().map(|first| {
+        let location = self.links.first().map(|first| {
             let all: i64 = self.links.iter().map(|link| link.time.ps()).sum();
             let percent = (100 * i128::from(first.time.ps()) / i128::from(all.max(1))) as i64;
             if self.links.len() == 1 || percent >= 95 {
@@ -198,11 +198,11 @@ impl GroupCause {
             let class = self.class.map_or("", LinkClass::name);
             format!("{} {class} links, most at {} ({percent} %)", self.links.len(), first.name)
         });
-        self.kind.words(place.as_deref())
+        self.kind.describe(location.as_deref())
     }
 }
 
-/// The place of a root.
+/// The location of a root.
 fn link_of(root: Root) -> Option<LinkId> {
     match root {
         Root::Loss { lost } => lost.map(|lost| lost.link),
@@ -230,8 +230,8 @@ fn effect_of(cause: DelayCause) -> Option<&'static str> {
 
 /// The short name of a root of one flow.
 pub fn root_words(root: Root, setup: &Setup) -> String {
-    let place = link_of(root).map(|link| setup.network.link_name(link));
-    RootKind::of(root).words(place.as_deref())
+    let location = link_of(root).map(|link| setup.network.link_name(link));
+    RootKind::of(root).describe(location.as_deref())
 }
 
 #[derive(Default)]

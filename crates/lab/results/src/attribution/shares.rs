@@ -259,14 +259,14 @@ impl<'a> CriticalPaths<'a> {
             }
         };
         let flows = flows.into_iter().map(walked).collect();
-        let mut made = Self { flows, meters: Vec::new(), pausing: Vec::new(), lengths: Vec::new(), spans: Vec::new() };
-        made.measure();
+        let mut usage = Self { flows, meters: Vec::new(), pausing: Vec::new(), lengths: Vec::new(), spans: Vec::new() };
+        usage.measure();
         let pauses = |meter: &LinkUseSum| {
             let from = setup.network.links()[meter.link.index()].from;
             setup.shares(from) || setup.network.port(meter.link).credits().is_some()
         };
-        made.pausing = made.meters.iter().map(pauses).collect();
-        made
+        usage.pausing = usage.meters.iter().map(pauses).collect();
+        usage
     }
 
     /// The critical paths, in the order of the flows.
@@ -293,9 +293,9 @@ impl<'a> CriticalPaths<'a> {
         };
         for Walked { logged, uplink, path, .. } in &self.flows {
             let (flow, uplink, cuts) = (logged.log.flow, *uplink, Cuts::new(logged));
-            for (place, step) in path.steps.iter().enumerate() {
+            for (index, step) in path.steps.iter().enumerate() {
                 let over = |purpose, add: &mut dyn FnMut(LinkUseSum, Time, Time)| {
-                    for &link in path.sent_over.get(&place).into_iter().flatten() {
+                    for &link in path.sent_over.get(&index).into_iter().flatten() {
                         add(LinkUseSum { flow, purpose, link }, step.start, step.end);
                     }
                 };
@@ -387,7 +387,7 @@ impl Sums {
         }
     }
 
-    fn blame(&mut self, cause: DelayCause, others: &[FlowTime]) {
+    fn attribute_to(&mut self, cause: DelayCause, others: &[FlowTime]) {
         let sums = self.others.entry(cause).or_default();
         for other in others {
             *sums.entry(other.flow).or_default() += other.time.unsigned_ps();
@@ -438,7 +438,7 @@ fn attribute(walked: &Walked<'_>, usages: &[Usage]) -> Attribution {
         };
         own += usage.own;
         sums.add(cause, usage.by_others);
-        sums.blame(cause, &usage.others);
+        sums.attribute_to(cause, &usage.others);
         sums.add(idle, usage.idle());
     }
     // While the pacer or a lack of credits holds the flow, its packets are on the path: an ideal flow's would be, too.
@@ -447,17 +447,17 @@ fn attribute(walked: &Walked<'_>, usages: &[Usage]) -> Attribution {
         busiest(usages, |purpose| purpose == Purpose::Credit),
         busiest(usages, |purpose| matches!(purpose, Purpose::Round(_))),
     );
-    let mut held = [(rate, &rates), (credit, &credits)];
-    for (time, usages) in &mut held {
+    let mut holds = [(rate, &rates), (credit, &credits)];
+    for (time, usages) in &mut holds {
         let by_own = usages.iter().map(|usage| usage.own).sum::<u64>().min(*time);
         *time -= by_own;
         own += by_own;
     }
     let ideal = logged.ideal.unsigned_ps();
-    let beyond = own.saturating_sub(ideal);
-    let resent = beyond.min(walked.resent);
+    let excess = own.saturating_sub(ideal);
+    let resent = excess.min(walked.resent);
     sums.add(DelayCause::Resent, resent);
-    for (time, usages) in held.into_iter().chain([(beyond - resent, &rounds)]) {
+    for (time, usages) in holds.into_iter().chain([(excess - resent, &rounds)]) {
         share_out(&mut sums, time, usages, *uplink);
     }
     // Waits may overlap with the time that an ideal flow needs: then they count for that much less.
@@ -500,7 +500,7 @@ fn share_out(sums: &mut Sums, time: u64, usages: &[&Usage], uplink: LinkId) {
             let link = usage.link;
             let cause = if link == uplink { DelayCause::HostQueue { link } } else { DelayCause::Starved { link } };
             sums.add(cause, starved);
-            sums.blame(cause, &usage.others);
+            sums.attribute_to(cause, &usage.others);
         }
         let unused = part(time, usage.idle(), all);
         sums.add(usage.purpose.idle(), unused);
@@ -545,8 +545,8 @@ impl Cuts {
         let (mut cuts, mut before) = (Vec::new(), laws::LawActions::default());
         let losses = &logged.log.losses;
         let lost_by = |at: Time| {
-            let place = losses.partition_point(|loss| loss.time <= at);
-            losses[..place].last().map(|loss| LostAt { link: loss.link, cause: loss.cause })
+            let count = losses.partition_point(|loss| loss.time <= at);
+            losses[..count].last().map(|loss| LostAt { link: loss.link, cause: loss.cause })
         };
         for event in &logged.log.sender {
             let Some(view) = event.view else { continue };
@@ -565,8 +565,8 @@ impl Cuts {
 
     /// The last cut up to a time.
     fn before(&self, at: Time) -> LastCut {
-        let place = self.0.partition_point(|(time, _)| *time <= at);
-        place.checked_sub(1).map_or(LastCut::Start, |place| self.0[place].1)
+        let count = self.0.partition_point(|(time, _)| *time <= at);
+        count.checked_sub(1).map_or(LastCut::Start, |index| self.0[index].1)
     }
 }
 
@@ -590,7 +590,7 @@ mod tests {
 
     /// The busiest link decides whether the path was busy, each time since a cut by itself.
     #[test]
-    fn the_part_of_others_is_starvation_and_the_unused_part_the_law_s() {
+    fn used_bandwidth_is_starvation_and_unused_is_the_laws() {
         let [start, cut] = [LastCut::Start, LastCut::Congestion].map(Purpose::Round);
         let usages = [
             usage(start, 1, [100, 20, 40]),
@@ -616,7 +616,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_made_up(
+        fn traffic_totals_are_conserved(
             time in 0..u64::MAX >> 8,
             excess in 0..u64::MAX >> 8,
             used in prop::collection::vec((0..3u32, 1..1u64 << 50, 0.0..1.0f64, 0.0..1.0f64), 0..6),

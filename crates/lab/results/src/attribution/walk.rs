@@ -69,7 +69,7 @@ pub enum LossFound {
     Credit,
 }
 
-/// A round of a critical path: a packet leaves, and its acknowledgement comes back.
+/// A round trip of a critical path: a packet departs and its ACK arrives.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathRound {
     /// Departure of the packet.
@@ -89,7 +89,7 @@ pub struct CriticalPath {
     pub steps: Vec<PathStep>,
     /// Its rounds, in order of time.
     pub rounds: Vec<PathRound>,
-    /// Links of the packet sent in a step at the sender, by the step's place.
+    /// Links of the packet sent in a step at the sender, by the step's index.
     pub sent_over: BTreeMap<usize, Vec<LinkId>>,
 }
 
@@ -116,27 +116,32 @@ struct Packets<'a> {
     departures: BTreeMap<PacketId, Vec<&'a PacketDeparture>>,
 }
 
-fn whole(packet: PacketId) -> PacketId {
-    if packet.kind == PacketKind::Trimmed { packet.answered() } else { packet }
+fn untrimmed(packet: PacketId) -> PacketId {
+    if packet.kind == PacketKind::Trimmed { packet.acked_packet() } else { packet }
 }
 
 impl<'a> Packets<'a> {
     fn new(log: &'a FlowLog) -> Self {
         let (mut arrivals, mut departures) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
         for arrival in &log.arrivals {
-            arrivals.entry(whole(arrival.packet)).or_default().push(arrival);
+            arrivals.entry(untrimmed(arrival.packet)).or_default().push(arrival);
         }
         for departure in &log.departures {
-            departures.entry(whole(departure.packet)).or_default().push(departure);
+            departures.entry(untrimmed(departure.packet)).or_default().push(departure);
         }
         Self { arrivals, departures }
     }
 
-    /// The last arrival of a packet up to a time, of those that `fits` accepts.
-    fn arrival(&self, packet: PacketId, by: Time, fits: impl Fn(&PacketArrival) -> bool) -> Option<&'a PacketArrival> {
+    /// The last arrival of a packet up to a time, of those that `is_match` accepts.
+    fn arrival(
+        &self,
+        packet: PacketId,
+        by: Time,
+        is_match: impl Fn(&PacketArrival) -> bool,
+    ) -> Option<&'a PacketArrival> {
         let all = self.arrivals.get(&packet)?;
         let end = all.partition_point(|it| it.time <= by);
-        all[..end].iter().rev().copied().find(|it| fits(it))
+        all[..end].iter().rev().copied().find(|it| is_match(it))
     }
 
     /// The last departure of a packet up to a time from the host of a link.
@@ -218,9 +223,9 @@ impl PathWalk<'_> {
     /// dropped by a full queue are not: dropping them is how the law shares a link.
     fn explain_signal(&mut self, from: Time, kind: StepKind) {
         let losses = &self.log.losses;
-        let here = &losses[losses.partition_point(|loss| loss.time < from)..];
+        let later_losses = &losses[losses.partition_point(|loss| loss.time < from)..];
         let is_lost = |loss: &&PacketLoss| loss.cause != DropCause::Full && loss.packet.kind.is_signal();
-        let lost = here.iter().find(is_lost).filter(|loss| loss.time < self.at);
+        let lost = later_losses.iter().find(is_lost).filter(|loss| loss.time < self.at);
         if let Some(&loss) = lost {
             self.explain(loss.time, StepKind::Loss { found: LossFound::Credit, loss: Some(loss) });
         }
@@ -239,14 +244,14 @@ impl PathWalk<'_> {
     /// Walks a packet's way back to the host that sent it. Returns when it was handed to the NIC; none where the log lacks it.
     fn flight(&mut self, packet: PacketId, by: Time, to: fabric::HostId) -> Option<Time> {
         let node = self.setup.network.hosts()[to.index()];
-        let leads_to = |link: LinkId, node| self.setup.network.links()[link.index()].to == node;
-        let mut arrival = self.packets.arrival(packet, by, |it| leads_to(it.link, node))?;
+        let ends_at = |link: LinkId, node| self.setup.network.links()[link.index()].to == node;
+        let mut arrival = self.packets.arrival(packet, by, |it| ends_at(it.link, node))?;
         self.explain(arrival.time, StepKind::HostDelay);
         self.links.clear();
         loop {
             let from = self.setup.network.links()[arrival.link.index()].from;
             let before =
-                self.packets.arrival(packet, arrival.time, |it| leads_to(it.link, from) && it.time < arrival.time);
+                self.packets.arrival(packet, arrival.time, |it| ends_at(it.link, from) && it.time < arrival.time);
             let departure = self.packets.departure(packet, arrival.time, arrival.link);
             let left = before.map(|it| it.time).or(departure.map(|it| it.time))?;
             let port = self.setup.network.port(arrival.link);
@@ -263,34 +268,34 @@ impl PathWalk<'_> {
     }
 
     /// Explains the packet that the sender received.
-    fn trigger(&mut self, place: usize) -> Next {
-        let event = &self.log.sender[place];
+    fn trigger(&mut self, index: usize) -> Next {
+        let event = &self.log.sender[index];
         let (Some(packet), spec) = (event.trigger, &self.setup.flows[self.log.flow as usize]) else {
-            return self.departure_before(place, StepKind::Unknown);
+            return self.departure_before(index, StepKind::Unknown);
         };
         let end = self.at;
         let steps = self.steps.len();
         let left = self.flight(packet, event.time, spec.src);
-        if !packet.answers_data() {
+        if !packet.is_reply_to_data() {
             // The signal does not refer to a packet of the flow: the time since the last departure was spent waiting for
             // the signal.
             let kind = if packet.is_credit() { StepKind::Credit } else { StepKind::Unknown };
-            return self.departure_before(place, kind);
+            return self.departure_before(index, kind);
         }
-        let Some(left) = left else { return self.departure_before(place, StepKind::Unknown) };
-        let data = packet.answered();
+        let Some(left) = left else { return self.departure_before(index, StepKind::Unknown) };
+        let data = packet.acked_packet();
         let node = self.setup.network.hosts()[spec.dst.index()];
         let links = &self.setup.network.links();
-        let came = self.packets.arrival(data, left, |it| links[it.link.index()].to == node);
-        let Some(came) = came else { return self.departure_before(place, StepKind::Unknown) };
-        self.explain(came.time, StepKind::Receiver);
-        let Some(sent) = self.flight(data, came.time, spec.dst) else {
-            return self.departure_before(place, StepKind::Unknown);
+        let data_arrival = self.packets.arrival(data, left, |it| links[it.link.index()].to == node);
+        let Some(data_arrival) = data_arrival else { return self.departure_before(index, StepKind::Unknown) };
+        self.explain(data_arrival.time, StepKind::Receiver);
+        let Some(sent) = self.flight(data, data_arrival.time, spec.dst) else {
+            return self.departure_before(index, StepKind::Unknown);
         };
         let base = self.steps[steps..].iter().filter(|step| matches!(step.kind, StepKind::Flight { .. }));
         let base = base.map(|step| step.end.since(step.start)).sum();
         self.rounds.push(PathRound { start: sent, end, links: self.links.clone(), base });
-        self.event_of(data, sent).map_or_else(|| self.departure_before(place, StepKind::Unknown), Next::Departure)
+        self.event_of(data, sent).map_or_else(|| self.departure_before(index, StepKind::Unknown), Next::Departure)
     }
 
     /// The event in which a packet left.
@@ -298,13 +303,13 @@ impl PathWalk<'_> {
         let events = &self.log.sender;
         let end = events.partition_point(|event| event.time <= at);
         let here = events[..end].iter().enumerate().rev().take_while(|(_, event)| event.time == at);
-        here.filter(|(_, event)| event.sent == Some(packet)).map(|(place, _)| place).next()
+        here.filter(|(_, event)| event.sent == Some(packet)).map(|(index, _)| index).next()
     }
 
     /// Goes on with the last departure before an event where the log has no more information.
-    fn departure_before(&mut self, place: usize, kind: StepKind) -> Next {
+    fn departure_before(&mut self, index: usize, kind: StepKind) -> Next {
         let events = &self.log.sender;
-        let sent = events[..place].iter().rposition(|event| event.sent.is_some() && event.time <= self.at);
+        let sent = events[..index].iter().rposition(|event| event.sent.is_some() && event.time <= self.at);
         let from = sent.map_or(self.started, |before| events[before].time);
         match kind {
             StepKind::Credit => self.explain_signal(from, kind),
@@ -314,10 +319,10 @@ impl PathWalk<'_> {
     }
 
     /// Explains why a packet left when it did.
-    fn departure(&mut self, place: usize) -> Next {
+    fn departure(&mut self, index: usize) -> Next {
         let events = &self.log.sender;
-        let event = &events[place];
-        let Some(before) = place.checked_sub(1).and_then(|before| events[before].view.map(|view| (before, view)))
+        let event = &events[index];
+        let Some(before) = index.checked_sub(1).and_then(|before| events[before].view.map(|view| (before, view)))
         else {
             // The flow's first event: it had started, and waited for the NIC at most.
             self.explain(self.started, StepKind::Nic);
@@ -325,7 +330,7 @@ impl PathWalk<'_> {
         };
         let (mut last, mut view) = before;
         if is_blocked(&view) {
-            return self.released(event, place);
+            return self.released(event, index);
         }
         // One wait after the other, back to the event that ended a lack of window, or to the flow's last departure.
         loop {
@@ -352,11 +357,11 @@ impl PathWalk<'_> {
 
     /// Returns the first of the consecutive events up to this one in which the same kind of wait held the sender. Goes back
     /// to the flow's last departure at most.
-    fn since(&self, place: usize) -> usize {
+    fn since(&self, index: usize) -> usize {
         let kind = |event: &SenderEvent| event.view.map(|view| std::mem::discriminant(&view.waits));
         let events = &self.log.sender;
-        let mut first = place;
-        while first > 0 && events[first].sent.is_none() && kind(&events[first - 1]) == kind(&events[place]) {
+        let mut first = index;
+        while first > 0 && events[first].sent.is_none() && kind(&events[first - 1]) == kind(&events[index]) {
             first -= 1;
         }
         first
@@ -371,8 +376,8 @@ impl PathWalk<'_> {
         let timed_out = cause.view.zip(before).is_some_and(|(after, before)| after.timeouts > before.timeouts);
         let resent = event.sent.filter(|packet| packet.attempt > 1);
         let by_ack = cause.trigger.is_some_and(|packet| packet.kind == PacketKind::Ack);
-        let had_nothing = before.is_some_and(|view| view.waits == SenderWait::Acks);
-        if let Some(resent) = resent.filter(|_| !by_ack || timed_out || had_nothing)
+        let was_ack_clocked = before.is_some_and(|view| view.waits == SenderWait::Acks);
+        if let Some(resent) = resent.filter(|_| !by_ack || timed_out || was_ack_clocked)
             && let Some(lost) = self.packets.earlier(resent.seq, cause.time)
         {
             let found = if timed_out { LossFound::Timeout } else { LossFound::Fast };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::words::{
+use super::keywords::{
     self, CRITICAL, ClosedSet as _, CreditsKey, FairnessKey, FlowsKey, IT, LawKey, NetworkKey, Predictor, SampleStat,
     Sampled, SpreadKey, Stat, TierKey, TotalKey,
 };
@@ -289,8 +289,8 @@ impl fmt::Display for Expr {
             }
             Self::Call(function, args) => {
                 write!(f, "{}(", function.name())?;
-                for (place, arg) in args.iter().enumerate() {
-                    write!(f, "{}{arg}", if place > 0 { ", " } else { "" })?;
+                for (index, arg) in args.iter().enumerate() {
+                    write!(f, "{}{arg}", if index > 0 { ", " } else { "" })?;
                 }
                 f.write_str(")")
             }
@@ -300,8 +300,8 @@ impl fmt::Display for Expr {
 
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, Comparison { left, order, right }) in self.all.iter().enumerate() {
-            write!(f, "{}{left} {} {right}", if place > 0 { " and " } else { "" }, order.sign())?;
+        for (index, Comparison { left, order, right }) in self.all.iter().enumerate() {
+            write!(f, "{}{left} {} {right}", if index > 0 { " and " } else { "" }, order.sign())?;
         }
         Ok(())
     }
@@ -362,7 +362,7 @@ pub(super) fn is_name(text: &str) -> bool {
 
 /// A class of flows as expressions have it: in quotes where it is no name, or that of a part of a run.
 pub fn class_text(class: &str) -> String {
-    if words::is_part(class) || class == IT { quoted(class) } else { name_text(class) }
+    if keywords::is_part(class) || class == IT { quoted(class) } else { name_text(class) }
 }
 
 fn name_text(name: &str) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use super::ast::{Check, ClaimWindow, Comparison, Expr, Function, Metric, Operator, Order, Subject};
-use super::words::{
+use super::keywords::{
     CreditsKey, FairnessKey, FlowsKey, LawKey, NetworkKey, Predictor, SampleStat, Sampled, SpreadKey, Stat, TierKey,
     TotalKey,
 };
@@ -16,11 +16,11 @@ use crate::store::RunResults;
 use crate::summary::{Actions, Credits, DistributionStats, Fairness, FlowGroupStats, NetworkTotals, Summary, Training};
 use crate::tables::{PortRow, PortTable, RateTable, SwitchTable};
 
-/// Runs by id, with their summaries and, where they are at hand, their samples of ports, switches and flows.
+/// Runs by id, with their summaries and, if loaded, their samples of ports, switches and flows.
 #[derive(Clone, Default, Debug)]
 pub struct Runs<'a>(BTreeMap<&'a str, EvaluatedRun<'a>>);
 
-/// A run at hand.
+/// A loaded run.
 #[derive(Clone, Copy, Debug)]
 struct EvaluatedRun<'a> {
     summary: &'a Summary,
@@ -66,7 +66,7 @@ impl<'a> Runs<'a> {
     }
 
     /// One run's summary, for expressions that name no run.
-    pub fn alone(summary: &'a Summary) -> Self {
+    pub fn of_summary(summary: &'a Summary) -> Self {
         Self([("", EvaluatedRun::of_summary(summary))].into())
     }
 
@@ -122,7 +122,7 @@ pub enum EvalError {
 /// # Errors
 /// When a run, a class or a measurement is missing, or units do not fit.
 pub fn value(expr: &Expr, runs: &Runs<'_>) -> Result<DimensionedValue, EvalError> {
-    let made = match expr {
+    let result = match expr {
         Expr::Literal(amount, unit) => unit.map_or(DimensionedValue::number(*amount), |unit| unit.of(*amount)),
         Expr::Metric(metric) => measured(metric, runs)?,
         Expr::Negative(inner) => {
@@ -132,8 +132,8 @@ pub fn value(expr: &Expr, runs: &Runs<'_>) -> Result<DimensionedValue, EvalError
         Expr::Binary(left, operator, right) => {
             let (a, b) = (value(left, runs)?, value(right, runs)?);
             match operator {
-                Operator::Plus => alike(left, a, "added", right, b).map(|()| a.amount + b.amount),
-                Operator::Minus => alike(left, a, "subtracted", right, b).map(|()| a.amount - b.amount),
+                Operator::Plus => check_same_dimension(left, a, "added", right, b).map(|()| a.amount + b.amount),
+                Operator::Minus => check_same_dimension(left, a, "subtracted", right, b).map(|()| a.amount - b.amount),
                 Operator::Times => Ok(a.amount * b.amount),
                 Operator::Over if b.amount == 0.0 => Err(EvalError::DivisionByZero { expr: expr.to_string() }),
                 Operator::Over => Ok(a.amount / b.amount),
@@ -149,7 +149,7 @@ pub fn value(expr: &Expr, runs: &Runs<'_>) -> Result<DimensionedValue, EvalError
         }
         Expr::Call(function, args) => call(*function, args, runs)?,
     };
-    if made.amount.is_nan() { Err(EvalError::NotANumber { expr: expr.to_string() }) } else { Ok(made) }
+    if result.amount.is_nan() { Err(EvalError::NotANumber { expr: expr.to_string() }) } else { Ok(result) }
 }
 
 fn call(function: Function, args: &[Expr], runs: &Runs<'_>) -> Result<DimensionedValue, EvalError> {
@@ -160,7 +160,7 @@ fn call(function: Function, args: &[Expr], runs: &Runs<'_>) -> Result<Dimensione
             (None, Function::Abs) => (arg, DimensionedValue { amount: next.amount.abs(), ..next }),
             (None, _) => (arg, next),
             (Some((first, best)), _) => {
-                alike(first, best, "compared", arg, next)?;
+                check_same_dimension(first, best, "compared", arg, next)?;
                 let better =
                     if function == Function::Min { next.amount < best.amount } else { next.amount > best.amount };
                 if better { (arg, next) } else { (first, best) }
@@ -171,7 +171,7 @@ fn call(function: Function, args: &[Expr], runs: &Runs<'_>) -> Result<Dimensione
 }
 
 /// Refuses values of different kinds.
-pub(super) fn alike(
+pub(super) fn check_same_dimension(
     left: &Expr,
     a: DimensionedValue,
     done: &'static str,
@@ -201,7 +201,7 @@ pub fn holds(check: &Check, runs: &Runs<'_>) -> Result<bool, EvalError> {
 fn compares(comparison: &Comparison, runs: &Runs<'_>) -> Result<bool, EvalError> {
     let Comparison { left, order, right } = comparison;
     let (a, b) = (value(left, runs)?, value(right, runs)?);
-    alike(left, a, "compared", right, b)?;
+    check_same_dimension(left, a, "compared", right, b)?;
     Ok(match order {
         Order::AtMost => a.amount <= b.amount,
         Order::Below => a.amount < b.amount,
@@ -215,7 +215,8 @@ fn compares(comparison: &Comparison, runs: &Runs<'_>) -> Result<bool, EvalError>
 fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<DimensionedValue, EvalError> {
     let EvaluatedRun { summary, samples } = runs.find(&metric.run)?;
     let missing = |reason: String| EvalError::NotMeasured { metric: metric.to_string(), reason };
-    let at_hand = |what: &str| samples.ok_or_else(|| missing(format!("the run's samples of {what} are not at hand")));
+    let sample_tables =
+        |table: &str| samples.ok_or_else(|| missing(format!("the run's samples of {table} are not loaded")));
     match &metric.subject {
         Subject::Spread { class, key: SpreadKey::Iteration, stat } => {
             let (job, training) = training_of(summary, class).map_err(missing)?;
@@ -234,11 +235,11 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<DimensionedValue, EvalEr
         Subject::Spread { class, key, stat } => {
             let cell = cell_of(metric, summary, class)?;
             let none = || missing(format!("none of its {} flows of class {class} ended", cell.count));
-            let (spread, made): (&DistributionStats, fn(f64) -> DimensionedValue) = match key {
+            let (spread, to_value): (&DistributionStats, fn(f64) -> DimensionedValue) = match key {
                 SpreadKey::Slowdown => (&cell.slowdown, DimensionedValue::number),
                 SpreadKey::Fct | SpreadKey::Iteration => (&cell.fct_ns, DimensionedValue::ns),
             };
-            stat_of(spread, *stat).map(made).ok_or_else(none)
+            stat_of(spread, *stat).map(to_value).ok_or_else(none)
         }
         Subject::Class { class, key } => {
             let cell = || cell_of(metric, summary, class);
@@ -289,24 +290,24 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<DimensionedValue, EvalEr
         Subject::Credits(key) => Ok(DimensionedValue::count(credits(&summary.credits, *key))),
         Subject::Law(key) => Ok(DimensionedValue::count(actions(&summary.law.actions, *key))),
         Subject::Flows { window, key } => {
-            let (_, _, rates) = at_hand("flows")?;
-            let got: Vec<u64> = got_in(rates, *window).into_values().collect();
-            if got.is_empty() || window.from_ns == window.to_ns {
+            let (_, _, rates) = sample_tables("flows")?;
+            let delivered: Vec<u64> = delivered_in(rates, *window).into_values().collect();
+            if delivered.is_empty() || window.from_ns == window.to_ns {
                 return Err(missing("no flow was sampled then".into()));
             }
             match key {
                 FlowsKey::Rate => {
-                    let bytes = got.iter().map(|&bytes| bytes as f64).sum::<f64>();
+                    let bytes = delivered.iter().map(|&bytes| bytes as f64).sum::<f64>();
                     Ok(DimensionedValue::bps(bytes * 8e9 / (window.to_ns - window.from_ns) as f64))
                 }
                 FlowsKey::Jain => {
-                    let index = Jain::of(&got).map(|jain| DimensionedValue::number(jain.index()));
+                    let index = Jain::of(&delivered).map(|jain| DimensionedValue::number(jain.index()));
                     index.ok_or_else(|| missing("the flows got nothing then".into()))
                 }
             }
         }
         Subject::Samples { of, chosen, window, stat } => {
-            let (ports, switches, rates) = at_hand("ports")?;
+            let (ports, switches, rates) = sample_tables("ports")?;
             let counts = |time_ns: u64| window.is_none_or(|window| window.has(time_ns));
             let of_ports = |of: fn(&PortRow) -> Option<u64>| {
                 let rows = ports.chosen(chosen).into_iter().filter(|row| counts(row.time_ns));
@@ -314,7 +315,7 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<DimensionedValue, EvalEr
             };
             let in_bytes = |found: f64| DimensionedValue::bytes(found);
             let in_bps = |found: f64| DimensionedValue::bps(found);
-            let (values, source, made): (Vec<f64>, &str, fn(f64) -> DimensionedValue) = match of {
+            let (values, source, to_value): (Vec<f64>, &str, fn(f64) -> DimensionedValue) = match of {
                 Sampled::Queue => (of_ports(|row| Some(row.queue_bytes)), "ports", in_bytes),
                 Sampled::Phantom => (of_ports(|row| row.phantom_bytes), "ports", in_bytes),
                 Sampled::Ingress => (of_ports(|row| row.ingress_bytes), "ports", in_bytes),
@@ -329,7 +330,7 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<DimensionedValue, EvalEr
                     (rows.map(|row| row.buffer_bytes as f64).collect(), "switches", in_bytes)
                 }
             };
-            let found = sampled(values, *stat).map(made);
+            let found = sampled(values, *stat).map(to_value);
             found.ok_or_else(|| missing(format!("no samples of the {source} `{chosen}`")))
         }
     }
@@ -357,11 +358,11 @@ fn end_to_end(summary: &Summary, name: &str) -> Result<f64, String> {
     schedule.end_to_end_ns.ok_or_else(|| format!("{} of its {} flows ended", schedule.completed, schedule.flows))
 }
 
-fn none_called<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+fn none_called<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     match &known[..] {
-        [] => format!("the run has no {what}"),
-        known => format!("no {what} is called `{name}`; there are {}", known.join(", ")),
+        [] => format!("the run has no {kind}"),
+        known => format!("no {kind} is called `{name}`; there are {}", known.join(", ")),
     }
 }
 
@@ -521,16 +522,16 @@ fn rates_of(rates: &RateTable, wanted: std::ops::Range<u32>, window: Option<Clai
 
 /// Returns the bytes acknowledged to each flow that was sampled in the window: from its last sample up to the beginning
 /// of the window, to its last sample in the window.
-fn got_in(rates: &RateTable, window: ClaimWindow) -> BTreeMap<u32, u64> {
-    let (mut before, mut got) = (BTreeMap::new(), BTreeMap::new());
+fn delivered_in(rates: &RateTable, window: ClaimWindow) -> BTreeMap<u32, u64> {
+    let (mut before, mut delivered) = (BTreeMap::new(), BTreeMap::new());
     for row in rates.rows.iter().take_while(|row| row.time_ns <= window.to_ns) {
         if row.time_ns <= window.from_ns {
             before.insert(row.flow, row.delivered_bytes);
         } else {
-            got.insert(row.flow, row.delivered_bytes.saturating_sub(before.get(&row.flow).copied().unwrap_or(0)));
+            delivered.insert(row.flow, row.delivered_bytes.saturating_sub(before.get(&row.flow).copied().unwrap_or(0)));
         }
     }
-    got
+    delivered
 }
 
 fn cell_of<'a>(metric: &Metric, summary: &'a Summary, class: &str) -> Result<&'a FlowGroupStats, EvalError> {
@@ -547,16 +548,16 @@ pub fn is_of_few(expr: &Expr, summary: &Summary) -> bool {
 
 /// The least number of flows, or of iterations, behind a 99th percentile in an expression about this run; none without one.
 pub(crate) fn flows_behind_p99(expr: &Expr, summary: &Summary) -> Option<u64> {
-    let mut least: Option<u64> = None;
+    let mut min_count: Option<u64> = None;
     expr.each_metric(&mut |metric| {
         let Subject::Spread { class, key, stat: Stat::P99 } = &metric.subject else { return };
         let count = match key {
             SpreadKey::Iteration => training_of(summary, class).ok().map(|(_, it)| it.iteration_ns.len() as u64),
             SpreadKey::Fct | SpreadKey::Slowdown => summary.class(class).map(|cell| cell.completed),
         };
-        least = least.into_iter().chain(count).min();
+        min_count = min_count.into_iter().chain(count).min();
     });
-    least
+    min_count
 }
 
 /// Returns a note about a metric's value: some flows of its class did not end.

@@ -3,6 +3,7 @@
 
 pub mod ast;
 mod eval;
+pub mod keywords;
 mod magnitude;
 mod parse;
 pub mod possible;
@@ -10,7 +11,6 @@ mod seeds;
 pub mod suspects;
 #[cfg(test)]
 mod tests;
-pub mod words;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -259,7 +259,7 @@ impl Claim {
     /// its values decide.
     pub fn judge(&self, seeds: &[Runs<'_>]) -> Judgement {
         debug_assert!(!seeds.is_empty());
-        let made = |verdict, measured, note| Judgement {
+        let judgement = |verdict, measured, note| Judgement {
             id: self.id.clone(),
             text: self.text.clone(),
             paper: self.paper.clone(),
@@ -269,8 +269,8 @@ impl Claim {
             note,
         };
         let check = match (&self.pending, &self.check) {
-            (Some(reason), _) => return made(Verdict::Pending, String::new(), reason.clone()),
-            (None, None) => return made(Verdict::Pending, String::new(), "it has no check".into()),
+            (Some(reason), _) => return judgement(Verdict::Pending, String::new(), reason.clone()),
+            (None, None) => return judgement(Verdict::Pending, String::new(), "it has no check".into()),
             (None, Some(check)) => check,
         };
         let measured = match &self.measure {
@@ -288,12 +288,12 @@ impl Claim {
             notes.push("deterministic: no seed changes these runs".to_owned());
         }
         match (self.verdict(check, seeds), measured) {
-            (Ok(verdict), Ok(measured)) => made(verdict, measured, notes.join("; ")),
+            (Ok(verdict), Ok(measured)) => judgement(verdict, measured, notes.join("; ")),
             (Ok(verdict), Err(error)) => {
                 notes.push(error.to_string());
-                made(verdict, String::new(), notes.join("; "))
+                judgement(verdict, String::new(), notes.join("; "))
             }
-            (Err(error), measured) => made(Verdict::CannotJudge, measured.unwrap_or_default(), error.to_string()),
+            (Err(error), measured) => judgement(Verdict::CannotJudge, measured.unwrap_or_default(), error.to_string()),
         }
     }
 
@@ -323,7 +323,7 @@ impl Claim {
 
     /// Formats a mean, in per cent if the paper's statement is in per cent.
     fn shown(&self, mean: Mean) -> String {
-        let mean = told(mean);
+        let mean = without_zero_margin(mean);
         if self.paper.contains('%') { mean.in_percent() } else { mean.to_string() }
     }
 }
@@ -331,7 +331,8 @@ impl Claim {
 /// The values of both sides of each comparison; of one side if the other is constant.
 fn sides(check: &Check, seeds: &[Runs<'_>]) -> Result<String, EvalError> {
     let one = |comparison: &Comparison| {
-        let (left, right) = (told(mean(&comparison.left, seeds)?), told(mean(&comparison.right, seeds)?));
+        let (left, right) =
+            (without_zero_margin(mean(&comparison.left, seeds)?), without_zero_margin(mean(&comparison.right, seeds)?));
         Ok(match (comparison.left.is_constant(), comparison.right.is_constant()) {
             (false, true) => left.to_string(),
             (true, false) => right.to_string(),
@@ -342,7 +343,7 @@ fn sides(check: &Check, seeds: &[Runs<'_>]) -> Result<String, EvalError> {
 }
 
 /// Leaves out an interval of zero: all seeds have one value.
-fn told(mean: Mean) -> Mean {
+fn without_zero_margin(mean: Mean) -> Mean {
     Mean { margin: mean.margin.filter(|margin| *margin > 0.0), ..mean }
 }
 

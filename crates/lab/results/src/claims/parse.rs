@@ -5,7 +5,7 @@ use std::fmt;
 use super::ast::{
     Check, ClaimWindow, Comparison, Expr, Function, Metric, Operator, Order, Subject, is_name, normal_point,
 };
-use super::words::{self, CRITICAL, ClosedSet, IT, Part, SampleStat, Sampled, SpreadKey, Stat, TierKey, TotalKey};
+use super::keywords::{self, CRITICAL, ClosedSet, IT, Part, SampleStat, Sampled, SpreadKey, Stat, TierKey, TotalKey};
 use crate::quantity::{Dimension, Unit};
 
 /// The longest text of an expression: every walk over its tree is no deeper than this.
@@ -106,13 +106,13 @@ impl<'a> Parser<'a> {
     }
 
     /// An error at the next character.
-    fn expected<T>(&mut self, what: &str) -> Parsed<T> {
+    fn expected<T>(&mut self, item: &str) -> Parsed<T> {
         let rest = self.rest();
         match rest.chars().next() {
-            None => self.wrong(self.at..self.at, format!("expected {what}, but it ends here")),
+            None => self.wrong(self.at..self.at, format!("expected {item}, but it ends here")),
             Some(first) => {
-                let word = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
-                self.wrong(self.at..self.at + word.max(first.len_utf8()), format!("expected {what}"))
+                let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+                self.wrong(self.at..self.at + length.max(first.len_utf8()), format!("expected {item}"))
             }
         }
     }
@@ -143,22 +143,22 @@ impl<'a> Parser<'a> {
         Some(&rest[..end]).filter(|name| is_name(name))
     }
 
-    fn word(&mut self, word: &str) -> bool {
-        let found = self.peek_name() == Some(word);
+    fn keyword(&mut self, keyword: &str) -> bool {
+        let found = self.peek_name() == Some(keyword);
         if found {
-            self.at += word.len();
+            self.at += keyword.len();
         }
         found
     }
 
-    fn end(&mut self, what: &str) -> Parsed<()> {
-        if self.rest().is_empty() { Ok(()) } else { self.expected(what) }
+    fn end(&mut self, item: &str) -> Parsed<()> {
+        if self.rest().is_empty() { Ok(()) } else { self.expected(item) }
     }
 
     /// Comparisons joined by `and`, and nothing else.
     fn checks(mut self) -> Parsed<Check> {
         let mut all = vec![self.comparison()?];
-        while self.word("and") {
+        while self.keyword("and") {
             all.push(self.comparison()?);
         }
         self.end("`and`, an operator or the end")?;
@@ -201,14 +201,14 @@ impl<'a> Parser<'a> {
         if self.depth > DEEPEST {
             return self.expected(&format!("at most {DEEPEST} levels of parentheses and signs"));
         }
-        let made = if self.sign("-") { Expr::Negative(Box::new(self.signed()?)) } else { self.atom()? };
+        let operand = if self.sign("-") { Expr::Negative(Box::new(self.signed()?)) } else { self.atom()? };
         self.depth -= 1;
-        Ok(made)
+        Ok(operand)
     }
 
     fn atom(&mut self) -> Parsed<Expr> {
-        const WHAT: &str = "a number, a run's name, a function or `(`";
-        let Some(first) = self.rest().chars().next() else { return self.expected(WHAT) };
+        const EXPECTED: &str = "a number, a run's name, a function or `(`";
+        let Some(first) = self.rest().chars().next() else { return self.expected(EXPECTED) };
         if first.is_ascii_digit() {
             return self.literal();
         }
@@ -226,7 +226,7 @@ impl<'a> Parser<'a> {
         if first == '"' || first == '\'' || self.peek_name().is_some() {
             return self.metric().map(Expr::Metric);
         }
-        self.expected(WHAT)
+        self.expected(EXPECTED)
     }
 
     fn call(&mut self, name: &str) -> Parsed<Expr> {
@@ -240,8 +240,8 @@ impl<'a> Parser<'a> {
         let start = self.at;
         let Some(function) = function_named(name) else {
             let statistics = names::<Stat>().join(", ");
-            let said = format!("no such function; known are min, max and abs, and of times {statistics}");
-            return self.wrong(start..start + name.len(), said);
+            let message = format!("no such function; known are min, max and abs, and of times {statistics}");
+            return self.wrong(start..start + name.len(), message);
         };
         self.at += name.len();
         self.need("(")?;
@@ -283,17 +283,17 @@ impl<'a> Parser<'a> {
     fn unit(&mut self) -> Parsed<Option<Unit>> {
         let tail = &self.text[self.at..];
         let space = tail.len() - tail.trim_start().len();
-        let word = &tail[space..];
-        let end = if word.starts_with('%') {
+        let unit_text = &tail[space..];
+        let end = if unit_text.starts_with('%') {
             1
         } else {
-            word.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(word.len())
+            unit_text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(unit_text.len())
         };
         if end == 0 {
             return Ok(None);
         }
         let start = self.at + space;
-        match Unit::from_name(&word[..end]) {
+        match Unit::from_name(&unit_text[..end]) {
             Some(unit) => {
                 self.at = start + end;
                 Ok(Some(unit))
@@ -308,26 +308,26 @@ impl<'a> Parser<'a> {
     }
 
     /// A name, or a text in quotes. Also returns whether it was quoted.
-    fn name(&mut self, what: &str) -> Parsed<(String, bool)> {
+    fn name(&mut self, item: &str) -> Parsed<(String, bool)> {
         if let Some(name) = self.peek_name() {
             self.at += name.len();
             return Ok((name.to_owned(), false));
         }
         let rest = self.rest();
         let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
-            return self.expected(what);
+            return self.expected(item);
         };
         let (start, mut text, mut escaped) = (self.at, String::new(), false);
-        for (place, c) in rest.char_indices().skip(1) {
+        for (offset, c) in rest.char_indices().skip(1) {
             if escaped || (c != quote && c != '\\') {
                 text.push(c);
                 escaped = false;
             } else if c == '\\' {
                 escaped = true;
             } else {
-                self.at += place + 1;
+                self.at += offset + 1;
                 if text.is_empty() {
-                    return self.wrong(start..self.at, format!("expected {what}, but this is empty"));
+                    return self.wrong(start..self.at, format!("expected {item}, but this is empty"));
                 }
                 return Ok((text, true));
             }
@@ -336,31 +336,31 @@ impl<'a> Parser<'a> {
     }
 
     /// One of a set of words.
-    fn one_of<W: ClosedSet>(&mut self, what: &str) -> Parsed<W> {
+    fn one_of<W: ClosedSet>(&mut self, item: &str) -> Parsed<W> {
         match self.one_of_if_any() {
-            Some(word) => Ok(word),
-            None => self.expected(&format!("{what}: {}", names::<W>().join(", "))),
+            Some(value) => Ok(value),
+            None => self.expected(&format!("{item}: {}", names::<W>().join(", "))),
         }
     }
 
     /// The next token, if it is one of a set of words.
     fn one_of_if_any<W: ClosedSet>(&mut self) -> Option<W> {
         let found = self.peek_name()?;
-        let word = named(found)?;
+        let value = named(found)?;
         self.at += found.len();
-        Some(word)
+        Some(value)
     }
 
     /// A class of links, in quotes or not, by which a total of the network is counted.
     fn tier(&mut self, key: TierKey) -> Parsed<&'static str> {
         let known: Vec<&str> = key.tiers().collect();
-        let what = format!("a class of links by which `{}` counts: {}", key.name(), known.join(", "));
+        let item = format!("a class of links by which `{}` counts: {}", key.name(), known.join(", "));
         self.rest();
         let start = self.at;
-        let (name, _) = self.name(&what)?;
+        let (name, _) = self.name(&item)?;
         match key.tiers().find(|&tier| tier == name) {
             Some(tier) => Ok(tier),
-            None => self.wrong(start..self.at, format!("expected {what}")),
+            None => self.wrong(start..self.at, format!("expected {item}")),
         }
     }
 
@@ -379,9 +379,9 @@ impl<'a> Parser<'a> {
 
     /// A time in whole nanoseconds.
     fn time(&mut self) -> Parsed<u64> {
-        const WHAT: &str = "a time such as 20ms";
+        const EXPECTED: &str = "a time such as 20ms";
         if !self.rest().starts_with(|c: char| c.is_ascii_digit()) {
-            return self.expected(WHAT);
+            return self.expected(EXPECTED);
         }
         let start = self.at;
         if let Expr::Literal(amount, Some(unit)) = self.literal()?
@@ -390,7 +390,7 @@ impl<'a> Parser<'a> {
         {
             return Ok(time.amount.round() as u64);
         }
-        self.wrong(start..self.at, format!("expected {WHAT}"))
+        self.wrong(start..self.at, format!("expected {EXPECTED}"))
     }
 
     fn metric(&mut self) -> Parsed<Metric> {
@@ -449,14 +449,14 @@ impl<'a> Parser<'a> {
 
     /// Returns whether the parentheses after a function's name contain `CLASS.fct` or similar, and not an expression.
     fn spread_follows(&self, name: &str) -> bool {
-        let mut ahead = Self { text: self.text, at: self.at, ..*self };
-        named(name).is_some_and(|stat| ahead.statistic(name, stat).is_ok())
+        let mut lookahead = Self { text: self.text, at: self.at, ..*self };
+        named(name).is_some_and(|stat| lookahead.statistic(name, stat).is_ok())
     }
 
     /// Parses a part of a run and its value.
     fn subject(&mut self) -> Parsed<Subject> {
         let start = self.at;
-        let known = words::parts().collect::<Vec<_>>().join(", ");
+        let known = keywords::parts().collect::<Vec<_>>().join(", ");
         let (part, quoted) = self.name(&format!("all, intra, inter, a size bin, or one of {known}"))?;
         let subject = match (named::<Part>(&part), named::<Sampled>(&part)) {
             (Some(part), _) if !quoted => self.part(part)?,
@@ -498,14 +498,14 @@ impl<'a> Parser<'a> {
     /// Parses the rest of a metric, after a word for samples.
     fn samples(&mut self, of: Sampled) -> Parsed<Subject> {
         self.need("(")?;
-        let what = match of {
+        let item = match of {
             Sampled::Buffer => "switches in quotes, such as \"all\"",
             Sampled::Rate => "flows in quotes, such as \"all\", \"0\" or \"0..4\"",
             Sampled::Queue | Sampled::Phantom | Sampled::Ingress | Sampled::Pseudo | Sampled::Feedback => {
                 "ports in quotes, such as \"receiver\""
             }
         };
-        let (chosen, _) = self.name(what)?;
+        let (chosen, _) = self.name(item)?;
         let window = if self.sign(",") { Some(self.window()?) } else { None };
         self.need(")")?;
         self.need(".")?;
@@ -524,7 +524,7 @@ impl<'a> Parser<'a> {
             self.need(".")?;
             return Ok(Subject::Spread { class, key, stat: self.one_of("a statistic")? });
         }
-        if self.word(CRITICAL) {
+        if self.keyword(CRITICAL) {
             self.need(".")?;
             let (step, _) = self.name("a kind of step on the critical path, such as compute or pipeline")?;
             return Ok(Subject::Critical { job: class, step });
@@ -542,8 +542,8 @@ const ALL_FLOWS: &str = "all";
 
 /// Returns whether a word is a metric of a class of flows. Such a word means that of all flows where a class is
 /// expected.
-fn is_metric_of_flows(word: &str) -> bool {
-    word == CRITICAL || named::<SpreadKey>(word).is_some() || named::<TotalKey>(word).is_some()
+fn is_metric_of_flows(name: &str) -> bool {
+    name == CRITICAL || named::<SpreadKey>(name).is_some() || named::<TotalKey>(name).is_some()
 }
 
 fn function_named(name: &str) -> Option<Function> {
@@ -552,10 +552,10 @@ fn function_named(name: &str) -> Option<Function> {
 
 /// Returns the names of a set of words.
 fn names<W: ClosedSet>() -> Vec<&'static str> {
-    W::ALL.iter().map(|word| word.name()).collect()
+    W::ALL.iter().map(|value| value.name()).collect()
 }
 
 /// The word of that name.
 fn named<W: ClosedSet>(name: &str) -> Option<W> {
-    W::ALL.iter().copied().find(|word| word.name() == name)
+    W::ALL.iter().copied().find(|value| value.name() == name)
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use experiment::FlowId;
 
 use super::ast::{Check, Expr, Metric, Operator, Subject};
-use super::eval::{EvalError, alike, flows_of, no_choice_of_flows};
-use super::words::{FairnessKey, FlowsKey, NetworkKey, Sampled, SpreadKey, TierKey, TotalKey};
+use super::eval::{EvalError, check_same_dimension, flows_of, no_choice_of_flows};
+use super::keywords::{FairnessKey, FlowsKey, NetworkKey, Sampled, SpreadKey, TierKey, TotalKey};
 use crate::input::RunInfo;
 use crate::quantity::{Dimension, DimensionedValue};
 
@@ -42,14 +42,14 @@ impl NameSet {
     }
 
     /// Refuses a name that no run has.
-    fn check(&self, metric: &Metric, what: &str, name: &str) -> Result<(), EvalError> {
+    fn check(&self, metric: &Metric, kind: &str, name: &str) -> Result<(), EvalError> {
         if self.names.contains(name) || (name == "all" && self.lone) {
             return Ok(());
         }
         let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
         let reason = match &known[..] {
-            [] => format!("the run has no {what}"),
-            known => format!("no {what} is called `{name}`; there are {}", known.join(", ")),
+            [] => format!("the run has no {kind}"),
+            known => format!("no {kind} is called `{name}`; there are {}", known.join(", ")),
         };
         Err(EvalError::NotMeasured { metric: metric.to_string(), reason })
     }
@@ -152,8 +152,8 @@ pub fn dimension(expr: &Expr, names: &MetricNames) -> Result<Dimension, EvalErro
             match operator {
                 Operator::Times => a.plus(b),
                 Operator::Over => a.minus(b),
-                Operator::Plus => alike(left, of(a), "added", right, of(b)).map(|()| a)?,
-                Operator::Minus => alike(left, of(a), "subtracted", right, of(b)).map(|()| a)?,
+                Operator::Plus => check_same_dimension(left, of(a), "added", right, of(b)).map(|()| a)?,
+                Operator::Minus => check_same_dimension(left, of(a), "subtracted", right, of(b)).map(|()| a)?,
             }
         }
         Expr::Call(_, args) => {
@@ -161,7 +161,7 @@ pub fn dimension(expr: &Expr, names: &MetricNames) -> Result<Dimension, EvalErro
             for arg in args {
                 let next = dimension(arg, names)?;
                 match first {
-                    Some((known, dimension)) => alike(known, of(dimension), "compared", arg, of(next))?,
+                    Some((known, dimension)) => check_same_dimension(known, of(dimension), "compared", arg, of(next))?,
                     None => first = Some((arg, next)),
                 }
             }
@@ -178,7 +178,13 @@ pub fn comparable(check: &Check, names: &MetricNames) -> Result<(), EvalError> {
     for comparison in &check.all {
         let of =
             |expr: &Expr| Ok::<_, EvalError>(DimensionedValue { amount: f64::NAN, dimension: dimension(expr, names)? });
-        alike(&comparison.left, of(&comparison.left)?, "compared", &comparison.right, of(&comparison.right)?)?;
+        check_same_dimension(
+            &comparison.left,
+            of(&comparison.left)?,
+            "compared",
+            &comparison.right,
+            of(&comparison.right)?,
+        )?;
     }
     Ok(())
 }

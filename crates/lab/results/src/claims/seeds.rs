@@ -2,7 +2,7 @@
 //! confidence interval of that difference (Student's t) decides.
 
 use super::ast::{Check, Comparison, Order};
-use super::eval::{EvalError, Runs, alike, holds, value};
+use super::eval::{EvalError, Runs, check_same_dimension, holds, value};
 use crate::claims::DimensionedValue;
 use crate::mean::Mean;
 
@@ -41,7 +41,7 @@ fn margins(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Vec<Option<f64
     let mut by = Vec::with_capacity(seeds.len());
     for runs in seeds {
         let (a, b) = (value(left, runs)?, value(right, runs)?);
-        alike(left, a, "compared", right, b)?;
+        check_same_dimension(left, a, "compared", right, b)?;
         by.push(match order {
             Order::AtMost | Order::Below => Some(b.amount - a.amount),
             Order::AtLeast | Order::Above => Some(a.amount - b.amount),
@@ -59,14 +59,14 @@ fn margins(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Vec<Option<f64
 pub(super) fn shortfall(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Option<Vec<f64>>, EvalError> {
     let Comparison { left, right, .. } = comparison;
     let with = if left.is_constant() && !right.is_constant() { left } else { right };
-    let mut lacks = Vec::with_capacity(seeds.len());
+    let mut shortfalls = Vec::with_capacity(seeds.len());
     for (by, runs) in margins(comparison, seeds)?.into_iter().zip(seeds) {
         let size = value(with, runs)?.amount.abs();
         // With a constant zero there is no share, and all seeds have the same unit anyway.
         let size = if size == 0.0 && with.is_constant() { 1.0 } else { size };
-        lacks.push(by.map(|by| -by / size).filter(|lacks| lacks.is_finite()));
+        shortfalls.push(by.map(|by| -by / size).filter(|shortfall| shortfall.is_finite()));
     }
-    Ok(lacks.into_iter().collect())
+    Ok(shortfalls.into_iter().collect())
 }
 
 fn compared(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<SeedDecision, EvalError> {
@@ -75,9 +75,9 @@ fn compared(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<SeedDecision,
     // Counts that must be equal, and times that are `never`, have no mean difference: all seeds must agree.
     if by.iter().any(|by| by.is_none_or(|by| !by.is_finite())) {
         let check = Check { all: vec![comparison.clone()] };
-        let held = seeds.iter().map(|runs| holds(&check, runs)).collect::<Result<Vec<_>, _>>()?;
-        return Ok(match held.iter().filter(|held| **held).count() {
-            count if count == held.len() => SeedDecision::Holds,
+        let outcomes = seeds.iter().map(|runs| holds(&check, runs)).collect::<Result<Vec<_>, _>>()?;
+        return Ok(match outcomes.iter().filter(|holds| **holds).count() {
+            count if count == outcomes.len() => SeedDecision::Holds,
             0 => SeedDecision::Fails,
             _ => SeedDecision::Undecided,
         });

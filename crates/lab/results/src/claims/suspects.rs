@@ -83,10 +83,10 @@ pub struct SuspectTrial {
 /// Tries a suspected cause: judges the claim by the runs as they are and by those with the change. Both have the same seeds, in
 /// the same order.
 pub fn tried(cause: &str, claim: &Claim, before: &[Runs<'_>], after: &[Runs<'_>]) -> SuspectTrial {
-    let (judged, again) = (claim.judge(before), claim.judge(after));
+    let (judged, rejudged) = (claim.judge(before), claim.judge(after));
     let removed = removed(claim, before, after).ok().flatten();
-    let in_part = removed.is_some_and(|part| part.is_significant && part.share >= MIN_SHARE);
-    let outcome = match (judged.verdict, again.verdict) {
+    let is_partial = removed.is_some_and(|part| part.is_significant && part.share >= MIN_SHARE);
+    let outcome = match (judged.verdict, rejudged.verdict) {
         (Verdict::CannotJudge | Verdict::Pending, _) | (_, Verdict::CannotJudge | Verdict::Pending) => {
             TrialOutcome::CannotJudge
         }
@@ -94,11 +94,11 @@ pub fn tried(cause: &str, claim: &Claim, before: &[Runs<'_>], after: &[Runs<'_>]
         (_, Verdict::Reproduced) => TrialOutcome::Shown,
         (_, Verdict::Undecided) => TrialOutcome::Undecided,
         (Verdict::NotReproduced, Verdict::DirectionOnly) => TrialOutcome::InPart,
-        _ if in_part => TrialOutcome::InPart,
+        _ if is_partial => TrialOutcome::InPart,
         _ => TrialOutcome::Refuted,
     };
     let removed = removed.map(|part| part.share.clamp(0.0, 1.0));
-    SuspectTrial { cause: cause.to_owned(), before: judged, after: again, outcome, removed }
+    SuspectTrial { cause: cause.to_owned(), before: judged, after: rejudged, outcome, removed }
 }
 
 /// A part of a claim's shortfall.
@@ -113,23 +113,29 @@ struct Removed {
 /// Returns the removed part of a claim's shortfall; none where no comparison failed, or one has no measure.
 fn removed(claim: &Claim, before: &[Runs<'_>], after: &[Runs<'_>]) -> Result<Option<Removed>, EvalError> {
     let Some(check) = &claim.check else { return Ok(None) };
-    let mut least: Option<Removed> = None;
+    let mut smallest: Option<Removed> = None;
     for comparison in &check.all {
-        let alone = super::Check { all: vec![comparison.clone()] };
-        if answer(&alone, before)? != SeedDecision::Fails {
+        let single = super::Check { all: vec![comparison.clone()] };
+        if answer(&single, before)? != SeedDecision::Fails {
             continue;
         }
-        let (Some(lacked), Some(lacks)) = (shortfall(comparison, before)?, shortfall(comparison, after)?) else {
+        let (Some(shortfall_before), Some(shortfall_after)) =
+            (shortfall(comparison, before)?, shortfall(comparison, after)?)
+        else {
             return Ok(None);
         };
-        let gone: Vec<f64> = lacked.iter().zip(&lacks).map(|(lacked, lacks)| lacked - lacks).collect();
-        let (Some(lacked), Some(gone)) = (Mean::of_numbers(&lacked), Mean::of_numbers(&gone)) else { return Ok(None) };
-        let share = gone.mean.amount / lacked.mean.amount;
-        let is_significant = gone.mean.amount - gone.margin.unwrap_or(0.0) > 0.0;
-        least = Some(least.map_or(Removed { share, is_significant }, |least| Removed {
-            share: share.min(least.share),
-            is_significant: is_significant && least.is_significant,
+        let removed: Vec<f64> =
+            shortfall_before.iter().zip(&shortfall_after).map(|(before, after)| before - after).collect();
+        let (Some(shortfall_before), Some(removed)) = (Mean::of_numbers(&shortfall_before), Mean::of_numbers(&removed))
+        else {
+            return Ok(None);
+        };
+        let share = removed.mean.amount / shortfall_before.mean.amount;
+        let is_significant = removed.mean.amount - removed.margin.unwrap_or(0.0) > 0.0;
+        smallest = Some(smallest.map_or(Removed { share, is_significant }, |smallest| Removed {
+            share: share.min(smallest.share),
+            is_significant: is_significant && smallest.is_significant,
         }));
     }
-    Ok(least)
+    Ok(smallest)
 }

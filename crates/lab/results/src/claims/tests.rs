@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::ast::{ClaimWindow, Function, Operator, Order, Subject};
+use super::keywords::{ClosedSet, TierKey};
 use super::possible::{MetricNames, comparable};
 use super::suspects::TrialOutcome;
-use super::words::{ClosedSet, TierKey};
 use super::*;
 use crate::Summary;
 use crate::store::RunResults;
@@ -29,7 +29,7 @@ fn runs() -> Vec<RunResults> {
 }
 
 /// Returns true if a check holds. Asserts that the static check accepts it: it must accept every check that has a value.
-fn held(text: &str) -> bool {
+fn holds_for(text: &str) -> bool {
     let results = runs();
     let check = check(text).unwrap();
     let (info, ..) = testbed::two_datacenters();
@@ -98,27 +98,27 @@ fn jobs_can_be_asked_for_by_name() {
     for count in [1, 2] {
         run.summary.jobs = crate::ordered::Ordered(jobs[..count].to_vec());
         assert_eq!(listed(&run), if count == 1 { 0 } else { 2 });
-        let ask = |text: &str| {
+        let evaluate = |text: &str| {
             let expr = expression(&format!("'{}'.{text}", run.summary.run)).unwrap();
             value(&expr, &Runs::of_summaries([&run.summary])).map(|value| value.amount)
         };
-        assert!((ask("llama.fct.p99").unwrap() - 3e6).abs() < 1.0);
-        assert_eq!(ask("mixtral.fct.p99").is_ok(), count == 2);
+        assert!((evaluate("llama.fct.p99").unwrap() - 3e6).abs() < 1.0);
+        assert_eq!(evaluate("mixtral.fct.p99").is_ok(), count == 2);
     }
 }
 
 #[test]
 fn correlations_can_be_asked_for_where_something_varied() {
     let mut run = testbed::results();
-    let ask = |run: &RunResults, text: &str| {
+    let evaluate = |run: &RunResults, text: &str| {
         let expr = expression(&format!("'{}'.predicts.{text}", run.summary.run)).unwrap();
         value(&expr, &Runs::of_summaries([&run.summary])).map(|value| value.amount).map_err(|error| error.to_string())
     };
-    assert!(ask(&run, "owd").unwrap_err().contains("[monitor] predictors"));
+    assert!(evaluate(&run, "owd").unwrap_err().contains("[monitor] predictors"));
     run.summary.predicts.owd = crate::summary::Correlation { packets: 9, r: Some(-0.5) };
     run.summary.predicts.rtt.packets = 9;
-    assert_eq!(ask(&run, "owd"), Ok(-0.5));
-    assert!(ask(&run, "rtt").unwrap_err().contains("nothing varied"));
+    assert_eq!(evaluate(&run, "owd"), Ok(-0.5));
+    assert!(evaluate(&run, "rtt").unwrap_err().contains("nothing varied"));
 }
 
 #[test]
@@ -133,14 +133,14 @@ fn shared_buffers_and_feedback_can_be_asked_for() {
     run.switches.rows = vec![row(0, 100), row(0, 300), row(1, 900)];
     run.summary.network.pfc_pause_ns_by_tier = crate::Ordered(vec![("inter".into(), 5_000)]);
     let every = run.ports.ports.iter().map(|port| port.class.name()).collect::<std::collections::BTreeSet<_>>();
-    let most = |which: &str| {
-        let parts: Vec<String> = every.iter().map(|class| format!("a.{which}(\"class:{class}\").max")).collect();
+    let max_of = |key: &str| {
+        let parts: Vec<String> = every.iter().map(|class| format!("a.{key}(\"class:{class}\").max")).collect();
         format!("max({})", parts.join(", "))
     };
     for text in [
-        format!("{} == {count}B", most("ingress")),
-        format!("{} == {}B", most("pseudo"), 2 * count),
-        format!("{} == {}bps", most("feedback"), 1_000 * count),
+        format!("{} == {count}B", max_of("ingress")),
+        format!("{} == {}B", max_of("pseudo"), 2 * count),
+        format!("{} == {}bps", max_of("feedback"), 1_000 * count),
         "a.buffer(\"all\").max == 900B and a.buffer(\"*.border\").mean == 200B".to_owned(),
         "a.buffer(\"dc1.core0\").p50 == 900B and a.network.pfc_pause_by_tier.inter == 5us".to_owned(),
     ] {
@@ -149,7 +149,7 @@ fn shared_buffers_and_feedback_can_be_asked_for() {
 }
 
 #[test]
-fn of_one_run_no_name_is_needed() {
+fn run_name_is_optional_for_one_run() {
     let written = |text: &str| expression_of_a_run(text).map(|expr| expr.to_string());
     for (text, meaning) in [
         ("inter.slowdown.p99", "inter.slowdown.p99"),
@@ -173,18 +173,18 @@ fn of_one_run_no_name_is_needed() {
     assert!(written("uno.inter.fct.p99").is_err());
     let results = runs();
     let of = |text: &str, run: usize| {
-        value(&expression_of_a_run(text).unwrap(), &Runs::alone(&results[run].summary)).unwrap()
+        value(&expression_of_a_run(text).unwrap(), &Runs::of_summary(&results[run].summary)).unwrap()
     };
     assert!((of("p99(fct)", 1).amount - 2.0 * of("fct.p99", 0).amount).abs() < 1e-6);
     assert_eq!(of("fct.p99", 0).as_in_tables().1, "ns");
-    let holds_in = |text: &str| holds(&check_of_a_run(text).unwrap(), &Runs::alone(&results[1].summary)).unwrap();
+    let holds_in = |text: &str| holds(&check_of_a_run(text).unwrap(), &Runs::of_summary(&results[1].summary)).unwrap();
     assert!(holds_in("fairness.jain_final >= 0.95 and p99(fct) > 0s"));
     assert!(!holds_in("fairness.jain_final < 0.95"));
 }
 
 /// Claims name runs, and take statistics as everything else does.
 #[test]
-fn statistics_stand_before_named_runs_too() {
+fn statistics_may_precede_run_names() {
     for (text, meaning) in [
         ("p99(uno.inter.slowdown)", "uno.inter.slowdown.p99"),
         ("max(a[load=0.4].fct)", "a[load=0.4].all.fct.max"),
@@ -199,7 +199,7 @@ fn iterations_and_schedules_can_be_asked_for() {
     use crate::summary::{JobCell, Schedule, Training};
     let mut summary = runs().remove(0).summary;
     let of = |summary: &Summary, text: &str| {
-        value(&expression_of_a_run(text).unwrap(), &Runs::alone(summary)).map_err(|error| error.to_string())
+        value(&expression_of_a_run(text).unwrap(), &Runs::of_summary(summary)).map_err(|error| error.to_string())
     };
     assert!(of(&summary, "gpt.iteration.mean").unwrap_err().contains("the run has no training job"));
     assert!(of(&summary, "ring.end_to_end").unwrap_err().contains("the run has no imported schedule"));
@@ -247,7 +247,7 @@ fn iterations_and_schedules_can_be_asked_for() {
 }
 
 #[test]
-fn checks_hold_or_not() {
+fn check_expressions() {
     for text in [
         "a.all.fct.p99 <= 0.5 * b[load=0.4].all.fct.p99",
         "2 * a.all.fct.p99 == 'b,load=0.4'.all.fct.p99",
@@ -273,16 +273,16 @@ fn checks_hold_or_not() {
         "a.network.host_pause == 0s and a.network.nacks + a.network.cnps + a.network.messages == 0",
         "a.network.held == 0s and a.network.max_buffer == 0B and a.network.headroom_drops == 0",
     ] {
-        assert!(held(text), "{text}");
+        assert!(holds_for(text), "{text}");
     }
     for text in ["a.all.count != 5", "a.all.count == 5 and a.all.count < 5", "1 > 1", "1 >= 2", "2 <= 1"] {
-        assert!(!held(text), "{text}");
+        assert!(!holds_for(text), "{text}");
     }
 }
 
 /// Samples of two flows each ms: one of 8 Mb/s, the other twice that from 3 ms on; and of a port, 1, 2, 3... bytes.
 #[test]
-fn samples_are_chosen_by_time() {
+fn samples_are_filtered_by_time() {
     let mut results = runs();
     let run = &mut results[0];
     let rate = |time_ns, flow, delivered_bytes| crate::tables::RateRow {
@@ -340,9 +340,9 @@ fn windows_cut_samples() {
     let later = rates.iter().filter(|row| row.time_ns > 0);
     let flows: std::collections::BTreeSet<u32> = later.map(|row| row.flow).collect();
     let last = |flow| rates.iter().rev().find(|row| row.flow == flow).unwrap().delivered_bytes as f64;
-    let got: Vec<f64> = flows.into_iter().map(last).collect();
-    let sum: f64 = got.iter().sum();
-    let jain = sum * sum / (got.len() as f64 * got.iter().map(|bytes| bytes * bytes).sum::<f64>());
+    let delivered: Vec<f64> = flows.into_iter().map(last).collect();
+    let sum: f64 = delivered.iter().sum();
+    let jain = sum * sum / (delivered.len() as f64 * delivered.iter().map(|bytes| bytes * bytes).sum::<f64>());
     let of = |text: &str| value(&expression(text).unwrap(), &Runs::of_results(&results)).unwrap().amount;
     let near = |a: f64, b: f64| assert!((a - b).abs() <= 1e-9 * b.abs(), "{a} {b}");
     near(of(&format!("a.flows(0ns, {end}ns).rate * {end}ns")), sum * 8.0);
@@ -371,7 +371,7 @@ fn never_is_later_than_any_time() {
 }
 
 #[test]
-fn what_has_no_value_says_why() {
+fn missing_values_have_reasons() {
     let cases = [
         ("c.all.fct.p99 < 1ms", "there is no run `c`; there are: a; b,load=0.4"),
         ("a.medium.fct.p99 < 1ms", "no class of flows `medium`; it has: all, intra, inter, small, large"),
@@ -396,7 +396,7 @@ fn what_has_no_value_says_why() {
     let results = runs();
     let summaries = Runs::of_summaries(results.iter().map(|run| &run.summary));
     let report = holds(&check("a.queue(\"receiver\").max < 1B").unwrap(), &summaries).unwrap_err().to_string();
-    assert!(report.contains("samples of ports are not at hand"), "{report}");
+    assert!(report.contains("samples of ports are not loaded"), "{report}");
 }
 
 #[test]
@@ -480,7 +480,7 @@ fn judged(more: &Json) -> Judgement {
 #[test]
 fn verdicts() {
     let better = "a.all.fct.p99 < b[load=0.4].all.fct.p99";
-    let much = "a.all.fct.p99 < 0.1 * b[load=0.4].all.fct.p99";
+    let strict = "a.all.fct.p99 < 0.1 * b[load=0.4].all.fct.p99";
     let judgement = judged(&json!({ "check": better }));
     assert_eq!(
         (judgement.verdict, judgement.paper.as_str(), judgement.note.as_str()),
@@ -488,10 +488,10 @@ fn verdicts() {
     );
     assert_eq!(judgement.measured, "20.28 ms against 40.56 ms");
     let judgement =
-        judged(&json!({ "check": much, "direction": better, "measure": "a.all.fct.p99 / b[load=0.4].all.fct.p99" }));
+        judged(&json!({ "check": strict, "direction": better, "measure": "a.all.fct.p99 / b[load=0.4].all.fct.p99" }));
     assert_eq!((judgement.verdict, judgement.measured.as_str()), (Verdict::DirectionOnly, "0.5"));
-    assert_eq!(judged(&json!({ "check": much, "direction": much })).verdict, Verdict::NotReproduced);
-    assert_eq!(judged(&json!({ "check": much })).verdict, Verdict::NotReproduced);
+    assert_eq!(judged(&json!({ "check": strict, "direction": strict })).verdict, Verdict::NotReproduced);
+    assert_eq!(judged(&json!({ "check": strict })).verdict, Verdict::NotReproduced);
     let judgement = judged(&json!({ "pending": "needs erasure codes", "check": better }));
     assert_eq!(
         (judgement.verdict, judgement.note.as_str(), judgement.measured.as_str()),
@@ -499,7 +499,7 @@ fn verdicts() {
     );
     let judgement = judged(&json!({ "check": "c.all.count > 1" }));
     assert_eq!((judgement.verdict, judgement.note.contains("no run `c`")), (Verdict::CannotJudge, true));
-    let judgement = judged(&json!({ "check": much, "direction": "c.all.count > 1" }));
+    let judgement = judged(&json!({ "check": strict, "direction": "c.all.count > 1" }));
     assert_eq!(judgement.verdict, Verdict::CannotJudge);
     let judgement = judged(&json!({ "check": better, "measure": "c.all.count" }));
     assert_eq!((judgement.verdict, judgement.measured.as_str()), (Verdict::Reproduced, ""));
@@ -544,8 +544,8 @@ fn over_seeds(a_ms: &[f64]) -> Judgement {
 
 /// A cause is shown if the claim holds without it, and shown in part if a fifth of the shortfall is gone for all seeds.
 #[test]
-fn a_cause_is_shown_where_the_difference_goes_with_it() {
-    let tried = |before: &[f64], after: &[f64]| {
+fn cause_is_shown_if_the_change_removes_the_shortfall() {
+    let outcome_of = |before: &[f64], after: &[f64]| {
         let (before, after) = (of_seeds(before), of_seeds(after));
         let before: Vec<Runs<'_>> = before.iter().map(Runs::of_results).collect();
         let after: Vec<Runs<'_>> = after.iter().map(Runs::of_results).collect();
@@ -553,22 +553,22 @@ fn a_cause_is_shown_where_the_difference_goes_with_it() {
         (trial.outcome, trial.removed.map(|share| (share * 1e3).round() / 1e3))
     };
     let slow = [30.0, 31.0, 32.0];
-    assert_eq!(tried(&slow, &[6.0, 7.0, 8.0]), (TrialOutcome::Shown, Some(1.0)));
-    assert_eq!(tried(&slow, &[7.0, 8.0, 9.0]).0, TrialOutcome::Undecided);
+    assert_eq!(outcome_of(&slow, &[6.0, 7.0, 8.0]), (TrialOutcome::Shown, Some(1.0)));
+    assert_eq!(outcome_of(&slow, &[7.0, 8.0, 9.0]).0, TrialOutcome::Undecided);
     // The direction is right with the change.
-    assert_eq!(tried(&slow, &[14.0, 15.0, 16.0]), (TrialOutcome::InPart, Some(0.762)));
+    assert_eq!(outcome_of(&slow, &[14.0, 15.0, 16.0]), (TrialOutcome::InPart, Some(0.762)));
     // 21 ms too slow before: five less is a fifth and more, four is not.
-    assert_eq!(tried(&slow, &[25.0, 26.0, 27.0]), (TrialOutcome::InPart, Some(0.238)));
-    assert_eq!(tried(&slow, &[26.0, 27.0, 28.0]), (TrialOutcome::Refuted, Some(0.19)));
+    assert_eq!(outcome_of(&slow, &[25.0, 26.0, 27.0]), (TrialOutcome::InPart, Some(0.238)));
+    assert_eq!(outcome_of(&slow, &[26.0, 27.0, 28.0]), (TrialOutcome::Refuted, Some(0.19)));
     // A change in one seed alone may be chance. A change for the worse is none of the cause.
-    assert_eq!(tried(&slow, &[30.0, 31.0, 12.0]).0, TrialOutcome::Undecided);
-    let (five, but_one) = ([200.0, 201.0, 202.0, 203.0, 204.0], [200.0, 201.0, 202.0, 203.0, 10.0]);
-    assert_eq!(tried(&five, &but_one), (TrialOutcome::Refuted, Some(0.202)));
-    assert_eq!(tried(&slow, &[40.0, 41.0, 42.0]), (TrialOutcome::Refuted, Some(0.0)));
+    assert_eq!(outcome_of(&slow, &[30.0, 31.0, 12.0]).0, TrialOutcome::Undecided);
+    let (five, one_outlier) = ([200.0, 201.0, 202.0, 203.0, 204.0], [200.0, 201.0, 202.0, 203.0, 10.0]);
+    assert_eq!(outcome_of(&five, &one_outlier), (TrialOutcome::Refuted, Some(0.202)));
+    assert_eq!(outcome_of(&slow, &[40.0, 41.0, 42.0]), (TrialOutcome::Refuted, Some(0.0)));
     // Nothing is to explain where the claim holds, and an undecided claim lacks nothing certain.
-    assert_eq!(tried(&[6.0, 7.0, 8.0], &[30.0, 31.0, 32.0]), (TrialOutcome::Needless, None));
-    assert_eq!(tried(&[7.0, 8.0, 9.0], &[6.0, 7.0, 8.0]), (TrialOutcome::Shown, None));
-    assert_eq!(tried(&[7.0, 8.0, 9.0], &[30.0, 31.0, 32.0]), (TrialOutcome::Refuted, None));
+    assert_eq!(outcome_of(&[6.0, 7.0, 8.0], &[30.0, 31.0, 32.0]), (TrialOutcome::Needless, None));
+    assert_eq!(outcome_of(&[7.0, 8.0, 9.0], &[6.0, 7.0, 8.0]), (TrialOutcome::Shown, None));
+    assert_eq!(outcome_of(&[7.0, 8.0, 9.0], &[30.0, 31.0, 32.0]), (TrialOutcome::Refuted, None));
     for outcome in TrialOutcome::ALL {
         assert_eq!(TrialOutcome::from_name(outcome.name()), Some(outcome));
     }
@@ -576,7 +576,7 @@ fn a_cause_is_shown_where_the_difference_goes_with_it() {
 
 /// The removed effect is a share of the values that the claim compares: where both sides shrink alike, none is removed.
 #[test]
-fn a_smaller_scale_is_no_cause() {
+fn reduced_scale_is_not_a_suspected_cause() {
     let (before, mut after) = (of_seeds(&[30.0, 31.0, 32.0]), of_seeds(&[15.0, 15.5, 16.0]));
     for run in after.iter_mut().flatten() {
         let mean = &mut run.summary.flows.all.fct_ns.mean;
@@ -590,7 +590,7 @@ fn a_smaller_scale_is_no_cause() {
 }
 
 #[test]
-fn a_verdict_needs_the_whole_interval_on_its_side() {
+fn verdict_needs_the_complete_interval() {
     // By hand: the mean of 7, 8, 9 is 8, its margin 4.303 * 1 / sqrt(3) = 2.48, so 5.52 to 10.48 reaches over 10.
     let judgement = over_seeds(&[7.0, 8.0, 9.0]);
     assert_eq!(
@@ -611,7 +611,7 @@ fn a_verdict_needs_the_whole_interval_on_its_side() {
 
 /// A range states a magnitude: the direction alone is not right where the value is of another one.
 #[test]
-fn a_range_needs_its_order_of_magnitude() {
+fn wide_ranges_need_a_log_scale() {
     let judged = |check: &str, loss: f64| {
         let mut results = runs();
         for (run, ms) in results.iter_mut().zip([1.0 - loss, 1.0]) {
@@ -667,7 +667,7 @@ fn runs_that_no_seed_changes_are_deterministic() {
 }
 
 #[test]
-fn what_has_no_difference_is_decided_by_agreement() {
+fn claims_without_difference_need_agreeing_seeds() {
     let judged = |converged: [Option<u64>; 3]| {
         let seeds: Vec<_> = converged
             .map(|at| {
@@ -753,16 +753,16 @@ fn claims_come_from_files() {
     assert!(report.starts_with("claim `?`"), "{report}");
 }
 
-fn word<W: ClosedSet + std::fmt::Debug>() -> impl Strategy<Value = W> {
+fn any_keyword<W: ClosedSet + std::fmt::Debug>() -> impl Strategy<Value = W> {
     prop::sample::select(W::ALL)
 }
 
 fn by_tier() -> impl Strategy<Value = (TierKey, &'static str)> {
-    word::<TierKey>().prop_flat_map(|key| (Just(key), prop::sample::select(key.tiers().collect::<Vec<_>>())))
+    any_keyword::<TierKey>().prop_flat_map(|key| (Just(key), prop::sample::select(key.tiers().collect::<Vec<_>>())))
 }
 
 fn any_name() -> impl Strategy<Value = String> {
-    prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,6}", 1 => "[ -~é]{1,8}", 1 => prop::sample::select(words::parts().collect::<Vec<_>>()).prop_map(String::from)]
+    prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,6}", 1 => "[ -~é]{1,8}", 1 => prop::sample::select(keywords::parts().collect::<Vec<_>>()).prop_map(String::from)]
 }
 
 fn window() -> impl Strategy<Value = ClaimWindow> {
@@ -774,17 +774,17 @@ fn metric() -> impl Strategy<Value = Expr> {
     let run = prop_oneof![3 => any_name(), 1 => "[a-z+]{1,4},[a-z]{1,3}=[0-9]\\.[0-9](,x=[a-z ]{1,3})?"];
     let class = any_name;
     let subject = prop_oneof![
-        4 => (class(), word(), word()).prop_map(|(class, key, stat)| Subject::Spread { class, key, stat }),
-        1 => (class(), word()).prop_map(|(class, key)| Subject::Class { class, key }),
+        4 => (class(), any_keyword(), any_keyword()).prop_map(|(class, key, stat)| Subject::Spread { class, key, stat }),
+        1 => (class(), any_keyword()).prop_map(|(class, key)| Subject::Class { class, key }),
         1 => (class(), any_name()).prop_map(|(job, step)| Subject::Critical { job, step }),
-        1 => word().prop_map(Subject::Fairness),
-        1 => word().prop_map(Subject::Predicts),
-        1 => word().prop_map(Subject::Credits),
-        1 => word().prop_map(Subject::Network),
+        1 => any_keyword().prop_map(Subject::Fairness),
+        1 => any_keyword().prop_map(Subject::Predicts),
+        1 => any_keyword().prop_map(Subject::Credits),
+        1 => any_keyword().prop_map(Subject::Network),
         2 => by_tier().prop_map(|(key, tier)| Subject::Tier { key, tier }),
-        1 => word().prop_map(Subject::Law),
-        1 => (window(), word()).prop_map(|(window, key)| Subject::Flows { window, key }),
-        1 => (word(), any_name(), prop::option::of(window()), word())
+        1 => any_keyword().prop_map(Subject::Law),
+        1 => (window(), any_keyword()).prop_map(|(window, key)| Subject::Flows { window, key }),
+        1 => (any_keyword(), any_name(), prop::option::of(window()), any_keyword())
             .prop_map(|(of, chosen, window, stat)| Subject::Samples { of, chosen, window, stat }),
     ];
     (run, subject).prop_map(|(run, subject)| Expr::Metric(Metric { run, subject }))
@@ -814,7 +814,7 @@ fn any_check() -> impl Strategy<Value = Check> {
 
 proptest! {
     #[test]
-    fn what_is_printed_reads_back(made in any_check()) {
+    fn printed_expressions_parse_back(made in any_check()) {
         let text = made.to_string();
         if text.chars().count() <= MAX {
             let read = check(&text);

@@ -25,7 +25,7 @@ use super::{FLOWS, PAUSES, PORTS, RATES, REPORT, RUNS, SUMMARIES, SUMMARY, SWITC
 use crate::Error;
 
 /// A manifest or a summary.
-pub(super) const JSON: SizeLimit = SizeLimit { what: "a summary or manifest", mib: 1 << 10 };
+pub(super) const JSON: SizeLimit = SizeLimit { kind: "a summary or manifest", mib: 1 << 10 };
 /// The set in the making.
 pub const NEXT: &str = ".next";
 /// The list of the runs that the new set will have.
@@ -33,7 +33,7 @@ pub(super) const PLAN: &str = "plan.json";
 /// The new set during its assembly.
 pub(super) const BUILDING: &str = "building";
 /// The new set, whole, while the old one is in its place or on its way out.
-pub(super) const WHOLE: &str = "whole";
+pub(super) const COMPLETE: &str = "whole";
 /// The new set on its way in, after the old one is out.
 pub(super) const MOVING: &str = "moving";
 /// The old set, to be removed.
@@ -91,14 +91,14 @@ fn of_next(next: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
             name if !entry.is_directory
                 && [PLAN, REPORT].iter().any(|file| name == *file || is_partial(name, file)) => {}
             RUNS if entry.is_directory => of_runs(&entry.path, None, found)?,
-            BUILDING | WHOLE | MOVING | OLD if entry.is_directory => of_set(&entry.path, found)?,
+            BUILDING | COMPLETE | MOVING | OLD if entry.is_directory => of_set(&entry.path, found)?,
             _ => found.push(entry.path),
         }
     }
     Ok(())
 }
 
-/// A set of ours, in whatever state.
+/// A set that Narrows wrote, complete or not.
 fn of_set(set: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in entries(set)? {
         match entry.name.as_str() {
@@ -115,7 +115,7 @@ fn of_set(set: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
 /// list that was edited is still the list: it may only add more folders that count as foreign.
 fn listed(out: &Path) -> Option<BTreeSet<String>> {
     let mut manifest = ours_in(&out.join(MANIFEST))?;
-    let is_as_written = manifest::take_hash(&mut manifest).is_ok_and(|had_one| had_one);
+    let is_as_written = manifest::take_hash(&mut manifest).is_ok_and(|had_hash| had_hash);
     let runs = manifest["runs"].as_array().into_iter().flatten();
     let folders = runs.filter_map(|run| Path::new(run["folder"].as_str()?).strip_prefix(RUNS).ok());
     let folders: BTreeSet<String> = folders.map(|folder| folder.to_string_lossy().into_owned()).collect();
@@ -173,8 +173,8 @@ pub(super) fn unmarked(out: &Path, theirs: &[PathBuf]) -> Option<Error> {
         }
     };
     let marks = theirs.iter().map(mark).collect::<Option<Vec<PathBuf>>>()?;
-    let (file, lacks) = marks.iter().find_map(|mark| Some((mark, lack(mark)?)))?;
-    Some(Error::unmarked(out, file, lacks, theirs))
+    let (file, defect) = marks.iter().find_map(|mark| Some((mark, lack(mark)?)))?;
+    Some(Error::unmarked(out, file, defect, theirs))
 }
 
 /// Returns the defect that keeps a manifest or a plan from stating its owner; nothing if there is none.
@@ -221,8 +221,8 @@ pub(super) fn remove_empty(directory: &Path) -> io::Result<()> {
 /// Returns the results directory that contains a path at any depth, if any: the outermost one. For a path that does not
 /// exist, its directory counts.
 pub fn results_around(path: &Path) -> Option<PathBuf> {
-    let there = fs::canonicalize(path).or_else(|_| fs::canonicalize(files::parent_of(path))).ok()?;
-    let inside = if there.is_dir() { Some(there.as_path()) } else { there.parent() };
+    let resolved = fs::canonicalize(path).or_else(|_| fs::canonicalize(files::parent_of(path))).ok()?;
+    let inside = if resolved.is_dir() { Some(resolved.as_path()) } else { resolved.parent() };
     // The outermost: that of a grid, and not of a run in it.
     inside?.ancestors().filter(|directory| is_ours(directory) || next_is_ours(directory)).last().map(Path::to_path_buf)
 }
@@ -232,12 +232,12 @@ pub(super) fn results_above(out: &Path) -> Option<PathBuf> {
     // Links are resolved, as far as the path exists.
     let path = std::path::absolute(out).ok()?;
     let existing = |(missing, path): (usize, &Path)| Some((missing, fs::canonicalize(path).ok()?));
-    let (missing, there) = path.ancestors().enumerate().find_map(existing)?;
-    let above = there.ancestors().skip(usize::from(missing == 0));
-    above.filter(|directory| is_ours(directory) || next_is_ours(directory)).last().map(Path::to_path_buf)
+    let (missing, existing_path) = path.ancestors().enumerate().find_map(existing)?;
+    let parents = existing_path.ancestors().skip(usize::from(missing == 0));
+    parents.filter(|directory| is_ours(directory) || next_is_ours(directory)).last().map(Path::to_path_buf)
 }
 
-/// Returns whether the set in the making is ours, by its plan.
+/// Returns whether Narrows wrote the staged set, by its plan.
 pub(super) fn next_is_ours(out: &Path) -> bool {
     says_ours(&out.join(NEXT).join(PLAN))
 }
@@ -265,8 +265,8 @@ fn says_ours(file: &Path) -> bool {
 /// Returns the contents of a manifest or a plan, if it is ours.
 fn ours_in(file: &Path) -> Option<serde_json::Value> {
     let bytes = files::read(file, JSON).ok()?;
-    let said: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
-    (said["program"] == PROGRAM).then_some(said)
+    let contents: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+    (contents["program"] == PROGRAM).then_some(contents)
 }
 
 /// A file of a set by its name, whole or half-written.
@@ -274,7 +274,7 @@ fn is_file(name: &str) -> bool {
     FILES.iter().any(|file| name == *file || is_partial(name, file))
 }
 
-/// The name of a run in the making: `.partial-PID-RUN`. The folder of a finished run does not begin with a dot.
+/// Returns the name of a partial run: `.partial-PID-RUN`. The folder of a finished run does not begin with a dot.
 pub(super) fn partial_run(folder: &str) -> String {
     format!("{PARTIAL}{}-{folder}", std::process::id())
 }
@@ -285,7 +285,7 @@ pub(super) fn is_partial_run(name: &str) -> bool {
     pid.is_some_and(|(pid, _)| is_number(pid))
 }
 
-/// The mark in the name of a run or a file in the making, before a process's number.
+/// Infix in the name of a partial run or file, before a process ID.
 const PARTIAL: &str = ".partial-";
 
 /// Returns whether this is the name of a half-written `file`: `FILE.partial-NUMBER`, as [`files::AtomicFile`] names it.
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_put_there_is_found_and_survives() {
+    fn user_files_are_detected_and_kept() {
         let scratch = TestbedDir::new("foreign");
         let out = scratch.path().join("out");
         for ours in [
@@ -368,8 +368,8 @@ mod tests {
             "runs/uno/deep/flows.parquet" | "thesis/chapter.txt" => out.join(name).parent().unwrap().to_path_buf(),
             name => out.join(name),
         };
-        let said: Vec<PathBuf> = theirs.map(named).into();
-        assert_eq!(foreign(&out).unwrap(), said);
+        let paths: Vec<PathBuf> = theirs.map(named).into();
+        assert_eq!(foreign(&out).unwrap(), paths);
         remove(&out).unwrap();
         for theirs in theirs.into_iter().filter(|name| !name.ends_with("flows.parquet")) {
             assert_eq!(fs::read_to_string(out.join(theirs)).unwrap(), "mine", "{theirs}");
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_the_set_does_not_have_is_not_the_sets() {
+    fn runs_outside_the_set_are_ignored() {
         let scratch = TestbedDir::new("unlisted");
         let out = scratch.path().join("out");
         let sealed = |runs: &str| {
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn without_our_plan_nothing_of_the_next_set_is_ours() {
+    fn next_set_without_a_plan_is_foreign() {
         let scratch = TestbedDir::new("planless");
         let out = scratch.path().join("out");
         write(&out.join(".next/plan.json.partial-12"), "half");
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn without_our_manifest_names_prove_nothing() {
+    fn files_without_a_manifest_are_foreign() {
         let scratch = TestbedDir::new("nameless");
         let out = scratch.path().join("out");
         for (file, text) in [("summary.json", ""), ("manifest.json", "{}"), ("runs/a/flows.parquet", "")] {
@@ -425,7 +425,7 @@ mod tests {
     fn a_manifest_that_is_gone_or_damaged_is_named() {
         let scratch = TestbedDir::new("unmarked");
         let out = scratch.path().join("out");
-        let said = || refuse_foreign(&out).unwrap_err().to_string();
+        let error = || refuse_foreign(&out).unwrap_err().to_string();
         for name in ["manifest.json", "summary.json", "runs/a/manifest.json", "runs/a/flows.parquet"] {
             write(&out.join(name), OURS);
         }
@@ -440,25 +440,29 @@ mod tests {
             let path = out.join(manifest);
             text.map_or_else(|| fs::remove_file(&path).unwrap(), |text| write(&path, text));
             let expected = format!("`{}` {lacks}, so Narrows cannot determine whether ", path.display());
-            assert!(said().starts_with(&expected), "{}", said());
+            assert!(error().starts_with(&expected), "{}", error());
             let beside = if manifest.starts_with("runs") { "`runs/a/flows.parquet`" } else { "`summary.json`" };
-            assert!(said().contains(beside) && said().contains("--force"), "{}", said());
+            assert!(error().contains(beside) && error().contains("--force"), "{}", error());
             // Next to a user's file, the error names that file.
             write(&out.join("mine"), "mine");
-            assert!(said().contains("that Narrows did not write"), "{}", said());
+            assert!(error().contains("that Narrows did not write"), "{}", error());
             fs::remove_file(out.join("mine")).unwrap();
             write(&path, OURS);
         }
         // A manifest of another program shows that the files are not ours.
         write(&out.join("manifest.json"), "{}");
-        assert!(said().contains("that Narrows did not write"), "{}", said());
+        assert!(error().contains("that Narrows did not write"), "{}", error());
         write(&out.join("manifest.json"), OURS);
         write(&out.join(".next/runs/a/manifest.json"), OURS);
-        assert!(said().contains(".next/plan.json` is missing, so Narrows"), "{}", said());
+        assert!(error().contains(".next/plan.json` is missing, so Narrows"), "{}", error());
         // Leftovers of a stopped command next to them may be deleted.
         write(&out.join(".next/plan.json"), OURS);
         write(&out.join("page.html.partial-7"), "half");
-        assert!(said().contains("`page.html.partial-7` (left by a stopped command; you may delete it)"), "{}", said());
+        assert!(
+            error().contains("`page.html.partial-7` (left by a stopped command; you may delete it)"),
+            "{}",
+            error()
+        );
         fs::remove_file(out.join("page.html.partial-7")).unwrap();
         assert_eq!(leftovers(&out), [""; 0].map(PathBuf::from));
         write(&out.join("report.html.partial-7"), "half");

@@ -44,7 +44,7 @@ pub fn manifest_of(directory: &Path) -> Result<Manifest, Error> {
     decode(open_manifest(directory)?.value, &directory.join(MANIFEST))
 }
 
-/// The runs of a directory: of the last whole set or, if there is none, the finished ones of a set in the making.
+/// The runs of a directory: those of the last complete set or, without one, the finished runs of the staged set.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Set {
     /// The runs, in the set's order.
@@ -52,7 +52,7 @@ pub struct Set {
     /// The set in the making that these runs are of; none if the set is complete.
     pub unfinished: Option<Unfinished>,
     /// The unfinished set next to these runs, if they are a complete set.
-    pub beside: Option<Unfinished>,
+    pub next_set: Option<Unfinished>,
     /// Files that were edited or are gone, and that these runs were not read from.
     pub differing: Vec<Differing>,
     /// The number of runs without a hash: their own manifests or the grid's are of earlier versions.
@@ -61,7 +61,7 @@ pub struct Set {
     pub taken_over: Option<String>,
 }
 
-/// A set in the making.
+/// A staged set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unfinished {
     /// The number of runs that it will have.
@@ -117,7 +117,7 @@ fn load_settled(directory: &Path) -> Result<Set, Error> {
             let known = finished(directory, &plan).map(|(_, folder)| load_known(&folder));
             let (runs, unchecked) = counted(known.collect::<Result<_, _>>()?);
             let unfinished = Some(progress(directory, plan));
-            return Ok(Set { runs, unfinished, beside: None, differing: Vec::new(), unchecked, taken_over: None });
+            return Ok(Set { runs, unfinished, next_set: None, differing: Vec::new(), unchecked, taken_over: None });
         }
     };
     let (known, differing) = match opened.value["kind"].as_str() {
@@ -145,8 +145,8 @@ fn load_settled(directory: &Path) -> Result<Set, Error> {
         _ => return Err(not_results(directory, "its manifest is neither that of a run nor of a grid")),
     };
     let (runs, unchecked) = counted(known);
-    let beside = plan.map(|plan| progress(directory, plan));
-    Ok(Set { runs, unfinished: None, beside, differing, unchecked, taken_over: None })
+    let next_set = plan.map(|plan| progress(directory, plan));
+    Ok(Set { runs, unfinished: None, next_set, differing, unchecked, taken_over: None })
 }
 
 /// The runs, and for how many of them no hashes vouch.
@@ -238,9 +238,9 @@ fn finished<'a>(directory: &Path, plan: &'a SweepPlan) -> impl Iterator<Item = (
     let next = directory.join(NEXT);
     plan.runs.iter().filter_map(move |run| {
         let folder = run.folder();
-        let places = [next.join(&folder), next.join(BUILDING).join(&folder)];
+        let candidates = [next.join(&folder), next.join(BUILDING).join(&folder)];
         let is_run = |folder: &PathBuf| manifest_of(folder).is_ok_and(|manifest| manifest.key == run.key);
-        Some((run, places.into_iter().find(is_run)?))
+        Some((run, candidates.into_iter().find(is_run)?))
     })
 }
 
@@ -250,7 +250,7 @@ fn progress(directory: &Path, plan: SweepPlan) -> Unfinished {
     Unfinished { of: plan.runs.len(), missing: missing.map(|run| run.run.clone()).collect(), command: plan.command }
 }
 
-/// The plan of the set in the making, if there is one.
+/// Returns the plan of the staged set, if there is one.
 pub(super) fn plan_of(directory: &Path) -> Result<Option<SweepPlan>, Error> {
     let path = directory.join(NEXT).join(PLAN);
     let bytes = match files::read(&path, JSON) {
@@ -266,27 +266,27 @@ pub(super) fn plan_of(directory: &Path) -> Result<Option<SweepPlan>, Error> {
 /// work and returns its name.
 fn wait_until_settled(directory: &Path) -> Result<Option<String>, Error> {
     const TRIES: u32 = 500;
-    let mut dead = None;
-    for tried in 0.. {
+    let mut former_holder = None;
+    for attempt in 0.. {
         if !is_unsettled(directory) {
             break;
         }
         match Lock::take(directory, "narrows, reading results") {
             Ok(lock) => {
                 settle(directory)?;
-                dead = lock.stale().map(str::to_owned);
+                former_holder = lock.stale().map(str::to_owned);
             }
-            Err(files::Error::Held { .. }) if tried < TRIES => std::thread::sleep(Duration::from_millis(10)),
+            Err(files::Error::Locked { .. }) if attempt < TRIES => std::thread::sleep(Duration::from_millis(10)),
             Err(error) => {
                 return Err(Error::Unsettled { path: directory.to_path_buf(), reason: error.to_string() });
             }
         }
     }
-    Ok(dead)
+    Ok(former_holder)
 }
 
 /// A table.
-pub(super) const PARQUET: SizeLimit = SizeLimit { what: "a table of results", mib: 64 << 10 };
+pub(super) const PARQUET: SizeLimit = SizeLimit { kind: "a table of results", mib: 64 << 10 };
 
 fn not_results(directory: &Path, reason: &str) -> Error {
     Error::NotResults { path: directory.to_path_buf(), reason: reason.to_owned() }
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_twice_the_same() {
+    fn written_tables_read_back_and_are_deterministic() {
         let scratch = TestbedDir::new("roundtrip");
         let run = testbed::results();
         assert!(!run.ports.rows.is_empty() && !run.rates.rows.is_empty() && !run.rates.traces.is_empty());
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_is_read_in_its_order_and_before_it_is_whole() {
+    fn incomplete_grids_are_read_in_order() {
         let scratch = TestbedDir::new("grid");
         let target = scratch.path().join("grid");
         let mut runs = vec![testbed::results(), testbed::results()];
@@ -552,7 +552,7 @@ mod tests {
         writer.finish(&Program::default(), &runs, "{}", "page".into()).unwrap();
         let set = load_set(&target).unwrap();
         assert_eq!(set.runs.into_iter().map(forgetful).collect::<Vec<_>>(), runs);
-        assert_eq!((set.unfinished, set.beside, set.differing), (None, None, vec![]));
+        assert_eq!((set.unfinished, set.next_set, set.differing), (None, None, vec![]));
         let differing = |how| {
             assert_eq!(load_set(&target).unwrap().differing, [Differing { path: target.join(SUMMARY), how }]);
         };
@@ -705,7 +705,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_holds_the_run_that_it_stands_for() {
+    fn run_folder_must_hold_its_run() {
         let scratch = TestbedDir::new("other-run");
         let target = scratch.path().join("grid");
         let output = || load_set(&target).map_or_else(|error| error.to_string(), |_| "no error".to_owned());
@@ -725,7 +725,7 @@ mod tests {
         assert_eq!(load_set(&target).unwrap().unchecked, 2);
         fs::write(target.join(MANIFEST), before).unwrap();
         // The whole folder, its manifest alone, and its summary where no hash vouches for it.
-        let said_with = |names: &[&str]| {
+        let output_with = |names: &[&str]| {
             let path = |run: &str, name: &str| target.join("runs").join(run).join(name);
             let before: Vec<Vec<u8>> = names.iter().map(|name| fs::read(path("b", name)).unwrap()).collect();
             for name in names {
@@ -736,9 +736,9 @@ mod tests {
             output
         };
         let is_of_a = "runs/b/manifest.json` is of the run `a`, and the run `b` belongs there";
-        let whole = [MANIFEST, SUMMARY, FLOWS, PORTS, RATES];
-        for names in [&whole[..], &whole[..1]] {
-            let output = said_with(names);
+        let complete = [MANIFEST, SUMMARY, FLOWS, PORTS, RATES];
+        for names in [&complete[..], &complete[..1]] {
+            let output = output_with(names);
             assert!(output.ends_with(is_of_a), "{output}");
         }
         // A run of the same name and scenario with other results, for example of another seed.
@@ -758,7 +758,7 @@ mod tests {
             grid["runs"].as_array_mut().unwrap().iter_mut().for_each(|run| run["sha256"] = "".into());
         });
         edit("runs/b/manifest.json", &|manifest| manifest["files"] = serde_json::json!([]));
-        let output = said_with(&[SUMMARY]);
+        let output = output_with(&[SUMMARY]);
         assert!(output.ends_with("runs/b/summary.json` is of the run `a`, and the run `b` belongs there"), "{output}");
         // A run of the same name may be another scenario's.
         edit("runs/b/manifest.json", &|manifest| manifest["scenario"] = "other".into());

@@ -153,7 +153,7 @@ impl Manifest {
 
     /// Sets the settings of a kept run to those of its scenario now. The keys are equal, so only prose can differ.
     /// Returns whether it did.
-    pub(crate) fn say(&mut self, resolved: &Value) -> bool {
+    pub(crate) fn update_description(&mut self, resolved: &Value) -> bool {
         let differs = self.resolved != *resolved;
         if differs {
             self.resolved = resolved.clone();
@@ -291,8 +291,8 @@ pub(super) fn hash_of_summary(text: &[u8]) -> Result<FileHash, serde_json::Error
     let mut value: Value = serde_json::from_slice(text)?;
     let runs = value.get("runs").and_then(Value::as_array).map_or(0, Vec::len);
     let all = (0..runs).map(|run| format!("/runs/{run}")).chain([String::new()]);
-    for place in all {
-        if let Some(summary) = value.pointer_mut(&place).and_then(Value::as_object_mut) {
+    for pointer in all {
+        if let Some(summary) = value.pointer_mut(&pointer).and_then(Value::as_object_mut) {
             summary.shift_remove("engine");
         }
     }

@@ -116,7 +116,7 @@ impl RunResults {
         let switches = (!self.switches.rows.is_empty()).then(|| (SWITCHES, self.switches.frame()));
         let pauses = (!self.pauses.rows.is_empty()).then(|| (PAUSES, self.pauses.frame()));
         for (name, frame) in tables.into_iter().chain(switches).chain(pauses) {
-            let frame = frame.placed(&manifest.columns);
+            let frame = frame.with_point_columns(&manifest.columns);
             let mut hash = Sha256::new();
             file(name, &mut |out| parquet::write(&frame, &mut Hashed { out, hash: &mut hash }))?;
             manifest.files.push(FileHash { name: name.to_owned(), sha256: files::hexadecimal(&hash.finalize()) });
@@ -153,8 +153,8 @@ const MAX_FOLDER: usize = 200;
 /// and `-_.+,=` as `%` and two hexadecimal digits a byte; a leading dot likewise. A long ID is cut, and a hash added.
 pub fn run_folder(run: &str) -> String {
     let mut name = format!("{RUNS}/");
-    for (place, byte) in run.bytes().enumerate() {
-        let plain = byte.is_ascii_alphanumeric() || b"-_+,=".contains(&byte) || (byte == b'.' && place > 0);
+    for (index, byte) in run.bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric() || b"-_+,=".contains(&byte) || (byte == b'.' && index > 0);
         if plain {
             name.push(byte.into());
         } else {

@@ -8,7 +8,7 @@ use crate::Error;
 
 /// The last line of a report.
 pub const REPORT_SEAL: IntegrityTrailer = IntegrityTrailer {
-    what: "a report that `narrows report` wrote",
+    kind: "a report that `narrows report` wrote",
     before: "<!-- narrows report, SHA-256 of all above: ",
     after: " -->\n",
 };
@@ -18,9 +18,9 @@ pub const REPORT_SEAL: IntegrityTrailer = IntegrityTrailer {
 /// # Errors
 /// When it was, or cannot be read.
 pub fn may_replace_report(path: &Path) -> Result<(), Error> {
-    let there = path.metadata().is_ok_and(|there| there.is_file());
-    match if there { REPORT_SEAL.refusal(path)? } else { None } {
+    let exists = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    match if exists { REPORT_SEAL.refusal(path)? } else { None } {
         None => Ok(()),
-        Some(why) => Err(Error::Edited { path: path.to_path_buf(), why }),
+        Some(reason) => Err(Error::Edited { path: path.to_path_buf(), reason }),
     }
 }

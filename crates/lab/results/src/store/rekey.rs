@@ -21,7 +21,7 @@ const TABLES: [(&str, &str); 5] =
     [(FLOWS, "flows"), (PORTS, "ports"), (RATES, "rates"), (SWITCHES, "switches"), (PAUSES, "pauses")];
 
 /// Keys of a summary that differ between builds by design: times and prose.
-const ASIDE: [&str; 3] = ["engine", "notes", "label"];
+const IGNORED_KEYS: [&str; 3] = ["engine", "notes", "label"];
 
 /// A column, or a key of the summary, that has another name in the new build.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,14 +74,14 @@ pub enum Unequal {
     #[error(transparent)]
     File(#[from] Error),
     /// Values, names or lengths differ.
-    #[error("`{}` and `{}` differ: {what}", old.display(), new.display())]
+    #[error("`{}` and `{}` differ: {difference}", old.display(), new.display())]
     Differs {
         /// The old build's file.
         old: PathBuf,
         /// The new build's file.
         new: PathBuf,
         /// The first difference.
-        what: String,
+        difference: String,
     },
 }
 
@@ -97,21 +97,21 @@ pub fn compare(old: &Path, new: &Path, renames: &[Rename]) -> Result<Equal, Uneq
         if !old.exists() && !new.exists() {
             continue;
         }
-        let differs = |what: String| Unequal::Differs { old: old.clone(), new: new.clone(), what };
+        let differs = |difference: String| Unequal::Differs { old: old.clone(), new: new.clone(), difference };
         let frames = [&old, &new].map(|path| read(name, path));
         let [before, after] = frames;
         let (before, after) = (renamed(before?, name, renames), after?);
         if before.columns.len() != after.columns.len() {
             return Err(differs(format!("{} columns and {}", before.columns.len(), after.columns.len())));
         }
-        for ((was, values), (is, others)) in before.columns.iter().zip(&after.columns) {
-            if was != is {
+        for ((old_name, values), (new_name, others)) in before.columns.iter().zip(&after.columns) {
+            if old_name != new_name {
                 return Err(differs(format!(
-                    "the column `{was}` is called `{is}`: --rename {name}.{was}={is} allows that"
+                    "the column `{old_name}` is called `{new_name}`: --rename {name}.{old_name}={new_name} allows that"
                 )));
             }
             if let Some(row) = first_difference(values, others) {
-                return Err(differs(format!("column `{is}`, {row}")));
+                return Err(differs(format!("column `{new_name}`, {row}")));
             }
             equal.columns += 1;
             equal.values += values.len() as u64;
@@ -123,7 +123,7 @@ pub fn compare(old: &Path, new: &Path, renames: &[Rename]) -> Result<Equal, Uneq
     rename_keys(&mut before, renames);
     strip(&mut before);
     strip(&mut after);
-    let values = same_json("", &before, &after).map_err(|what| Unequal::Differs { old, new, what })?;
+    let values = same_json("", &before, &after).map_err(|difference| Unequal::Differs { old, new, difference })?;
     equal.columns += values;
     equal.values += values;
     Ok(equal)
@@ -191,33 +191,33 @@ fn rename_keys(value: &mut Value, renames: &[Rename]) {
 
 fn strip(summary: &mut Value) {
     if let Some(map) = summary.as_object_mut() {
-        for key in ASIDE {
+        for key in IGNORED_KEYS {
             map.shift_remove(key);
         }
     }
 }
 
 /// The number of equal values.
-fn same_json(place: &str, one: &Value, other: &Value) -> Result<u64, String> {
+fn same_json(path: &str, one: &Value, other: &Value) -> Result<u64, String> {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
             let names = |map: &serde_json::Map<String, Value>| map.keys().cloned().collect::<Vec<_>>();
             if one.keys().ne(other.keys()) {
-                return Err(format!("keys of `{place}`: {:?} and {:?}", names(one), names(other)));
+                return Err(format!("keys of `{path}`: {:?} and {:?}", names(one), names(other)));
             }
             let pairs = one.iter().zip(other.values());
-            pairs.map(|((key, one), other)| same_json(&format!("{place}/{key}"), one, other)).sum()
+            pairs.map(|((key, one), other)| same_json(&format!("{path}/{key}"), one, other)).sum()
         }
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
             let pairs = one.iter().zip(other).enumerate();
-            pairs.map(|(index, (one, other))| same_json(&format!("{place}/{index}"), one, other)).sum()
+            pairs.map(|(index, (one, other))| same_json(&format!("{path}/{index}"), one, other)).sum()
         }
         // `-0.0 == 0.0`, and their texts differ.
         (Value::Number(one), Value::Number(other)) if one.to_string() != other.to_string() => {
-            Err(format!("`{place}`: {one} and {other}"))
+            Err(format!("`{path}`: {one} and {other}"))
         }
         (one, other) if one == other => Ok(1),
-        (one, other) => Err(format!("`{place}`: {one} and {other}")),
+        (one, other) => Err(format!("`{path}`: {one} and {other}")),
     }
 }
 
@@ -257,7 +257,7 @@ impl ResultsWriter {
         manifest.key.clone_from(self.planned_key(number));
         manifest.code = adoption.code.clone();
         manifest.record.clone_from(&adoption.record);
-        self.put(&self.planned_folder(number), |partial| {
+        self.store_run(&self.planned_folder(number), |partial| {
             if adoption.renames.is_empty() {
                 link_run(from, partial)?;
             } else {
@@ -344,18 +344,20 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_differs_is_refused() {
+    fn rekeying_refuses_a_different_table() {
         let scratch = TestbedDir::new("rekey-table");
         let (one, other) = (scratch.path().join("one"), scratch.path().join("other"));
         let mut run = testbed::results();
         write_run(&one, &run);
         run.ports.rows.pop();
         write_run(&other, &run);
-        assert!(matches!(compare(&one, &other, &[]), Err(Unequal::Differs { what, .. }) if what.contains("rows")));
+        assert!(
+            matches!(compare(&one, &other, &[]), Err(Unequal::Differs { difference, .. }) if difference.contains("rows"))
+        );
     }
 
     #[test]
-    fn an_adopted_run_has_the_new_key_and_the_evidence() {
+    fn rekeyed_run_has_the_new_key_and_evidence() {
         let scratch = TestbedDir::new("rekey-adopt");
         let (from, out) = (scratch.path().join("old"), scratch.path().join("out"));
         let run = testbed::results();
@@ -395,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_adopted_with_new_names_of_columns() {
+    fn rekeying_accepts_renamed_columns() {
         let scratch = TestbedDir::new("rekey-rename");
         let (from, out) = (scratch.path().join("old"), scratch.path().join("out"));
         let run = testbed::results();

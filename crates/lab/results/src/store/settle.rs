@@ -1,11 +1,11 @@
-//! The last step: a new set takes the old one's place.
+//! The last step: a new set of results replaces the old one.
 //!
 //! Files are renamed one by one, and the directory itself is not: it may be mounted, or be a shell's working directory. The
 //! directory shows the progress at any time, so that the next process can finish it:
 //!
-//! 1. `.next/whole` is there: what of ours lies in the directory is the old set. It moves to `.next/old`.
-//! 2. `whole` is renamed to `.next/moving`. From here on what of ours lies in the directory is the new set.
-//! 3. The new set moves in, its manifest last. `moving` is empty and goes; then `old` does.
+//! 1. `.next/whole` exists: Narrows' files in the directory are the old set. They move to `.next/old`.
+//! 2. `whole` is renamed to `.next/moving`. From now on Narrows' files in the directory are the new set.
+//! 3. The new set moves in, its manifest last. Then the empty `moving` and `old` are removed.
 //!
 //! A directory without a manifest is not a set, and there is no manifest from the first rename to the last.
 
@@ -13,17 +13,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::layout::{self, FILES, MOVING, NEXT, OLD, WHOLE, entries};
+use super::layout::{self, COMPLETE, FILES, MOVING, NEXT, OLD, entries};
 use super::{MANIFEST, RUNS};
 use crate::Error;
 
 /// Returns whether a new set is taking the old one's place.
 pub(super) fn is_unsettled(out: &Path) -> bool {
     let next = out.join(NEXT);
-    (next.join(WHOLE).is_dir() || next.join(MOVING).is_dir()) && layout::next_is_ours(out)
+    (next.join(COMPLETE).is_dir() || next.join(MOVING).is_dir()) && layout::next_is_ours(out)
 }
 
-/// Finishes the exchange of sets that was begun, if one was. The caller holds the lock of `out`.
+/// Completes an interrupted replacement, if there is one. The caller holds the lock of `out`.
 ///
 /// # Errors
 /// When other files are in the place of ours, or the system refuses.
@@ -42,25 +42,25 @@ pub(super) fn settle(out: &Path) -> Result<(), Error> {
 /// moves in, those that have one of its names.
 fn in_the_way(out: &Path) -> io::Result<Vec<PathBuf>> {
     let moving = out.join(NEXT).join(MOVING);
-    if out.join(NEXT).join(WHOLE).is_dir() {
+    if out.join(NEXT).join(COMPLETE).is_dir() {
         return layout::foreign(out);
     }
     if !moving.is_dir() {
         return Ok(Vec::new());
     }
-    let there = entries(&moving)?.into_iter().map(|entry| out.join(entry.name));
-    Ok(there.filter(|path| fs::symlink_metadata(path).is_ok()).collect())
+    let moved = entries(&moving)?.into_iter().map(|entry| out.join(entry.name));
+    Ok(moved.filter(|path| fs::symlink_metadata(path).is_ok()).collect())
 }
 
 fn steps(out: &Path) -> io::Result<()> {
     let next = out.join(NEXT);
-    let (whole, moving, old) = (next.join(WHOLE), next.join(MOVING), next.join(OLD));
-    if whole.is_dir() {
+    let (complete, moving, old) = (next.join(COMPLETE), next.join(MOVING), next.join(OLD));
+    if complete.is_dir() {
         put_aside(out, &old)?;
         // The removal of the old set must be on disk before any file records it.
         files::sync_directory(out)?;
         files::sync_directory(&old)?;
-        fs::rename(&whole, &moving)?;
+        fs::rename(&complete, &moving)?;
         files::sync_directory(&next)?;
     }
     if moving.is_dir() {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_set_takes_the_place_of_the_old() {
+    fn new_results_replace_the_old_ones() {
         let (_scratch, out) = prepared("settle");
         assert!(is_unsettled(&out));
         settle(&out).unwrap();
@@ -139,7 +139,7 @@ mod tests {
 
     /// Every prefix of the renames, as a kill leaves it.
     #[test]
-    fn it_can_be_stopped_anywhere() {
+    fn settling_can_be_interrupted_anywhere() {
         for stopped_after in 0..9 {
             let (_scratch, out) = prepared("stopped");
             let next = out.join(NEXT);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_put_in_the_way_stops_it() {
+    fn conflicting_user_files_stop_the_move() {
         // While the old set moves out, and while the new one moves in.
         for (name, from, to) in [("note.txt", "", ""), ("summary.json", ".next/whole", ".next/moving")] {
             let (_scratch, out) = prepared("in-the-way");

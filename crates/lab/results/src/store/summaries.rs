@@ -44,8 +44,8 @@ pub(crate) fn summaries(runs: &[SummaryRow<'_>]) -> DataFrame {
         ("label".to_owned(), text(|manifest| &manifest.label)),
     ];
     let first = runs.first().map(|run| run.manifest.columns.as_slice()).unwrap_or_default();
-    for (place, named) in first.iter().enumerate() {
-        let values = runs.iter().map(|run| run.manifest.columns.get(place).map(|column| &column.value));
+    for (index, named) in first.iter().enumerate() {
+        let values = runs.iter().map(|run| run.manifest.columns.get(index).map(|column| &column.value));
         let column = Column::of_points(&named.value, values);
         columns.push((named.name.clone(), column));
     }
@@ -56,9 +56,11 @@ pub(crate) fn summaries(runs: &[SummaryRow<'_>]) -> DataFrame {
     for (row, run) in runs.iter().enumerate() {
         each_part(run.summary, |key, value| numbers.add(key, value, row));
     }
-    let taken = columns.len();
+    let reserved = columns.len();
     columns.extend(numbers.columns.into_iter().map(|(name, values)| (name, Column::OptReal(values))));
-    debug_assert!(columns[taken..].iter().all(|(name, _)| columns[..taken].iter().all(|(other, _)| other != name)));
+    debug_assert!(
+        columns[reserved..].iter().all(|(name, _)| columns[..reserved].iter().all(|(other, _)| other != name))
+    );
     DataFrame { name: "summary", columns }
 }
 
@@ -95,7 +97,7 @@ impl Numbers {
         match value {
             Value::Object(parts) => parts.iter().for_each(|(part, value)| self.name(&format!("{key}.{part}"), value)),
             Value::Null | Value::Number(_) | Value::Bool(_) => {
-                self.place(key);
+                self.column_index(key);
             }
             Value::String(_) | Value::Array(_) => {}
         }
@@ -111,11 +113,11 @@ impl Numbers {
             }
             Value::Null | Value::String(_) | Value::Array(_) => return,
         };
-        let place = self.place(key);
-        self.columns[place].1[row] = number;
+        let index = self.column_index(key);
+        self.columns[index].1[row] = number;
     }
 
-    fn place(&mut self, name: &str) -> usize {
+    fn column_index(&mut self, name: &str) -> usize {
         self.columns.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
             self.columns.push((name.to_owned(), vec![None; self.rows]));
             self.columns.len() - 1

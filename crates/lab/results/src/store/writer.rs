@@ -1,5 +1,4 @@
-//! Results in the making: the runs of a set are kept as they finish, and the set takes the old one's place when it is
-//! whole.
+//! Writer of results: each run is stored as it finishes, and the staged set replaces the old one when it is complete.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use files::{Lock, parent_of};
 
-use super::layout::{self, BUILDING, JSON, NEXT, OLD, PLAN, WHOLE, entries, refuse_foreign};
+use super::layout::{self, BUILDING, COMPLETE, JSON, NEXT, OLD, PLAN, entries, refuse_foreign};
 use super::load::{PARQUET, differing, flows_of, load_known, manifest_of, plan_of};
 use super::manifest::{self, GridManifest, MANIFEST, Manifest, RunEntry, SweepPlan};
 use super::page::{REPORT_SEAL, may_replace_report};
@@ -26,14 +25,14 @@ pub struct ResultsWriter {
     /// Taken until the writer is dropped.
     lock: Option<Lock>,
     /// The first of the directories that were made for it.
-    made: Option<PathBuf>,
+    created_root: Option<PathBuf>,
     plan: SweepPlan,
 }
 
 /// Sets of results: their finished runs become part of a new set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reuse {
-    /// The set in the making alone.
+    /// The staged set only.
     NextSet,
     /// In addition the set that it will replace, and other directories of results.
     AllSets,
@@ -50,7 +49,7 @@ pub enum Earlier {
     Damaged(Error),
 }
 
-/// A directory that was taken for the runs of a plan. Its finished runs are as they were.
+/// A directory locked for the runs of a plan. Its finished runs are unchanged.
 #[derive(Debug)]
 pub struct PlannedDirectory {
     writer: ResultsWriter,
@@ -88,7 +87,7 @@ impl PlannedDirectory {
     /// for the same plan are left out, because its command had permission. `difference` compares the plan's run of this
     /// number with a finished run that has the same name and another key, and returns nothing if only the program's version
     /// differs.
-    pub fn fates(&self, difference: impl Fn(usize, &Manifest) -> Option<String>) -> ReplacePlan {
+    pub fn replace_plan(&self, difference: impl Fn(usize, &Manifest) -> Option<String>) -> ReplacePlan {
         let Self { writer, earlier } = self;
         let key_in = |plan: &SweepPlan| -> BTreeMap<String, (usize, String)> {
             let runs = plan.runs.iter().enumerate();
@@ -96,11 +95,11 @@ impl PlannedDirectory {
         };
         let planned = key_in(&writer.plan);
         let before = earlier.as_ref().filter(|plan| plan.scenario == writer.plan.scenario).map(key_in);
-        let inside = |place: &Path| -> Vec<PathBuf> {
-            entries(place).map_or_else(|_| Vec::new(), |found| found.into_iter().map(|entry| entry.path).collect())
+        let inside = |directory: &Path| -> Vec<PathBuf> {
+            entries(directory).map_or_else(|_| Vec::new(), |found| found.into_iter().map(|entry| entry.path).collect())
         };
         let folders = [vec![writer.out.clone()], inside(&writer.out.join(RUNS)), inside(&writer.next().join(RUNS))];
-        let mut fates = ReplacePlan::default();
+        let mut replace_plan = ReplacePlan::default();
         for manifest in folders.iter().flatten().filter_map(|folder| manifest_of(folder).ok()) {
             let is_of_this = manifest.scenario == writer.plan.scenario;
             let entry = planned.get(&manifest.run).filter(|_| is_of_this);
@@ -113,22 +112,26 @@ impl PlannedDirectory {
                 entry.map(|(_, key)| key) == key
             });
             match entry {
-                None if !is_given_up => fates.left_out.push(manifest.run),
+                None if !is_given_up => replace_plan.left_out.push(manifest.run),
                 None => {}
                 Some(&(number, _)) => match difference(number, &manifest) {
-                    Some(difference) if !is_given_up => fates.other.push(OtherRun { run: manifest.run, difference }),
-                    None if !writer.seems_finished(number, Reuse::AllSets, &[]) => fates.outdated.push(manifest.run),
+                    Some(difference) if !is_given_up => {
+                        replace_plan.other.push(OtherRun { run: manifest.run, difference });
+                    }
+                    None if !writer.seems_finished(number, Reuse::AllSets, &[]) => {
+                        replace_plan.outdated.push(manifest.run);
+                    }
                     _ => {}
                 },
             }
         }
-        for names in [&mut fates.left_out, &mut fates.outdated] {
+        for names in [&mut replace_plan.left_out, &mut replace_plan.outdated] {
             names.sort_unstable();
             names.dedup();
         }
-        fates.other.sort_unstable();
-        fates.other.dedup_by(|one, other| one.run == other.run);
-        fates
+        replace_plan.other.sort_unstable();
+        replace_plan.other.dedup_by(|one, other| one.run == other.run);
+        replace_plan
     }
 
     /// Begins the new set. From now on the directory's unfinished set is that of the plan.
@@ -139,9 +142,11 @@ impl PlannedDirectory {
         let writer = self.writer;
         writer.begin()?;
         // A finished run is on the disk only if its directories are.
-        let made =
-            writer.out.ancestors().take_while(|path| writer.made.as_ref().is_some_and(|made| path.starts_with(made)));
-        for path in made.map(parent_of).chain([writer.out.as_path(), &writer.next()]) {
+        let created = writer
+            .out
+            .ancestors()
+            .take_while(|path| writer.created_root.as_ref().is_some_and(|root| path.starts_with(root)));
+        for path in created.map(parent_of).chain([writer.out.as_path(), &writer.next()]) {
             files::sync_directory(path).map_err(Error::io("write", path))?;
         }
         Ok(writer)
@@ -161,10 +166,10 @@ impl ResultsWriter {
         if let Some(around) = layout::results_above(&out) {
             return Err(Error::Inside { path: out, around });
         }
-        let made = out.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).last();
-        let made = made.map(Path::to_path_buf);
+        let created_root = out.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).last();
+        let created_root = created_root.map(Path::to_path_buf);
         let lock = take(&out, command)?;
-        let writer = Self { out, lock: Some(lock), made, plan };
+        let writer = Self { out, lock: Some(lock), created_root, plan };
         settle(&writer.out)?;
         refuse_foreign(&writer.out)?;
         writer.tidy().map_err(Error::io("write", &writer.out))?;
@@ -247,17 +252,17 @@ impl ResultsWriter {
     ) -> Result<Earlier, Error> {
         let entry = &self.plan.runs[number];
         let folder = entry.folder();
-        let here = self.next().join(&folder);
+        let staged = self.next().join(&folder);
         let mut damage = None;
-        for place in self.places(number, reuse, from) {
-            let found = match manifest_of(&place) {
-                Ok(manifest) if manifest.key == entry.key => load_known(&place),
+        for candidate in self.candidates(number, reuse, from) {
+            let found = match manifest_of(&candidate) {
+                Ok(manifest) if manifest.key == entry.key => load_known(&candidate),
                 Err(error @ Error::Differs(_)) => Err(error),
                 Ok(_) | Err(_) => continue,
             };
             // A run of this version has all hashes.
             let found = match found {
-                Ok((_, false)) => Err(Error::differs(&place.join(MANIFEST), Difference::Unchecked)),
+                Ok((_, false)) => Err(Error::differs(&candidate.join(MANIFEST), Difference::Unchecked)),
                 found => found.map(|(run, _)| run),
             };
             let mut run = match found {
@@ -267,12 +272,12 @@ impl ResultsWriter {
                     continue;
                 }
             };
-            let says_anew = run.manifest.say(resolved);
+            let is_updated = run.manifest.update_description(resolved);
             if run.manifest.share(columns) {
                 self.keep(&run)?;
-            } else if !self.plan.is_alone() && (place != here || says_anew) {
-                self.put(&folder, |partial| {
-                    link_run(&place, partial)?;
+            } else if !self.plan.is_alone() && (candidate != staged || is_updated) {
+                self.store_run(&folder, |partial| {
+                    link_run(&candidate, partial)?;
                     let path = partial.join(MANIFEST);
                     let text = manifest::text_of(&run.manifest);
                     let written = files::create_new(&path, |out| out.write_all(text.as_bytes()));
@@ -288,18 +293,20 @@ impl ResultsWriter {
     /// file is read.
     pub fn seems_finished(&self, number: usize, reuse: Reuse, from: &[PathBuf]) -> bool {
         let key = &self.plan.runs[number].key;
-        self.places(number, reuse, from).iter().any(|place| manifest_of(place).is_ok_and(|it| it.key == *key))
+        self.candidates(number, reuse, from)
+            .iter()
+            .any(|candidate| manifest_of(candidate).is_ok_and(|it| it.key == *key))
     }
 
-    /// Returns the possible places of the plan's run of this number: first in the set in the making, then in the other sets.
-    fn places(&self, number: usize, reuse: Reuse, from: &[PathBuf]) -> Vec<PathBuf> {
+    /// Returns the possible places of the plan's run of this number: first in the staged set, then in the other sets.
+    fn candidates(&self, number: usize, reuse: Reuse, from: &[PathBuf]) -> Vec<PathBuf> {
         let folder = self.plan.runs[number].folder();
-        let mut places = vec![self.next().join(&folder)];
+        let mut candidates = vec![self.next().join(&folder)];
         if reuse == Reuse::AllSets {
-            places.extend([self.out.join(&folder), self.out.clone()]);
-            places.extend(from.iter().flat_map(|other| places_in(other, &folder)));
+            candidates.extend([self.out.join(&folder), self.out.clone()]);
+            candidates.extend(from.iter().flat_map(|other| places_in(other, &folder)));
         }
-        places
+        candidates
     }
 
     /// Returns the directories of results that have the plan's run of this number by its name, but with other settings,
@@ -307,8 +314,8 @@ impl ResultsWriter {
     pub fn differing_in(&self, number: usize, from: &[PathBuf]) -> Vec<PathBuf> {
         let entry = &self.plan.runs[number];
         let folder = entry.folder();
-        let is_other = |place: &PathBuf| {
-            manifest_of(place).is_ok_and(|manifest| manifest.run == entry.run && manifest.key != entry.key)
+        let is_other = |candidate: &PathBuf| {
+            manifest_of(candidate).is_ok_and(|manifest| manifest.run == entry.run && manifest.key != entry.key)
         };
         from.iter().filter(|other| places_in(other, &folder).iter().any(is_other)).cloned().collect()
     }
@@ -324,7 +331,7 @@ impl ResultsWriter {
         }
         let folder = run_folder(&run.manifest.run);
         let shown = self.out.join(&folder);
-        self.put(&folder, |partial| run.write(partial, &shown))
+        self.store_run(&folder, |partial| run.write(partial, &shown))
     }
 
     /// A finished run of several, with its flows as they are on the disk and without its series.
@@ -358,9 +365,9 @@ impl ResultsWriter {
         self.report_may_go()?;
         refuse_foreign(&self.out)?;
         self.begin_again()?;
-        let built = self.build(program, runs, summary, &REPORT_SEAL.put_on(html));
+        let built = self.build(program, runs, summary, &REPORT_SEAL.seal(html));
         self.check()?;
-        if !self.next().join(WHOLE).is_dir() {
+        if !self.next().join(COMPLETE).is_dir() {
             let _ = self.tidy();
             return built;
         }
@@ -414,7 +421,7 @@ impl ResultsWriter {
                 files::sync_directory(&building.join(RUNS))?;
             }
             files::sync_directory(&building)?;
-            fs::rename(&building, self.next().join(WHOLE))?;
+            fs::rename(&building, self.next().join(COMPLETE))?;
             files::sync_directory(&self.next())
         };
         ready().map_err(Error::io("put the results in place in", &self.out))?;
@@ -440,29 +447,29 @@ impl ResultsWriter {
         layout::remove(&next)
     }
 
-    /// Puts a run among the finished ones, in the place of one with the same name and other settings.
-    pub(super) fn put(&self, folder: &str, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
+    /// Stores a finished run. It replaces one with the same name and other settings.
+    pub(super) fn store_run(&self, folder: &str, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
         self.check()?;
         self.begin_again()?;
         let target = self.next().join(folder);
         let runs = parent_of(&target);
         let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let partial = runs.join(layout::partial_run(&name));
-        // A directory that was moved meanwhile is the cause, whatever failed for it.
+        // If the directory was moved meanwhile, that caused the failure.
         let cause = |error: Error| self.check().err().unwrap_or(error);
         let failed = |error: io::Error| Error::io("write", &self.out.join(folder))(error);
         fs::create_dir_all(runs).and_then(|()| fs::create_dir(&partial)).map_err(|error| cause(failed(error)))?;
         let done = write(&partial).and_then(|()| {
             self.check()?;
-            let aside = runs.join(layout::partial_run(&format!("{name}-old")));
+            let replaced = runs.join(layout::partial_run(&format!("{name}-old")));
             let exchange = || {
                 let replaces = target.is_dir();
                 if replaces {
-                    fs::rename(&target, &aside)?;
+                    fs::rename(&target, &replaced)?;
                 }
                 fs::rename(&partial, &target)?;
                 files::sync_directory(runs)?;
-                if replaces { layout::remove(&aside) } else { Ok(()) }
+                if replaces { layout::remove(&replaced) } else { Ok(()) }
             };
             exchange().map_err(failed)
         });
@@ -472,7 +479,7 @@ impl ResultsWriter {
         done.map_err(cause)
     }
 
-    /// Cleans up after a dead writer: half-written runs go, whole ones are finished runs again.
+    /// Cleans up after a writer that died: removes partial runs, keeps complete ones as finished.
     fn tidy(&self) -> io::Result<()> {
         let next = self.next();
         let building = next.join(BUILDING);
@@ -514,8 +521,8 @@ impl Drop for ResultsWriter {
         let _ = layout::remove_empty(&next);
         // First the lock, then the directories: one that another writer takes in between is not empty.
         drop(self.lock.take());
-        if let Some(made) = &self.made {
-            for path in self.out.ancestors().take_while(|path| path.starts_with(made)) {
+        if let Some(root) = &self.created_root {
+            for path in self.out.ancestors().take_while(|path| path.starts_with(root)) {
                 let _ = fs::remove_dir(path);
             }
         }
@@ -618,7 +625,7 @@ mod tests {
     }
 
     #[test]
-    fn old_results_stay_until_the_new_ones_are_whole() {
+    fn old_results_stay_until_the_new_ones_are_complete() {
         let scratch = TestbedDir::new("stay");
         let target = scratch.path().join("out");
         let (old, new) = (runs(&["a", "b"]), runs(&["b", "c"]));
@@ -635,7 +642,7 @@ mod tests {
         assert_eq!(names(&target), ["a", "b"]);
         drop(second);
         let set = load_set(&target).unwrap();
-        assert_eq!(set.beside.unwrap().to_string(), "1 of 2 runs; missing: c");
+        assert_eq!(set.next_set.unwrap().to_string(), "1 of 2 runs; missing: c");
         let third = writer(&target, &new);
         assert!(earlier(&third, 0, Reuse::NextSet).is_some());
         third.keep(&new[1]).unwrap();
@@ -646,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_stopped_while_it_is_put_together_loses_no_run() {
+    fn interruption_during_assembly_loses_no_run() {
         let scratch = TestbedDir::new("together");
         let target = scratch.path().join("out");
         let runs = runs(&["a", "b"]);
@@ -667,7 +674,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_made_is_not_replaced() {
+    fn user_files_are_not_replaced() {
         let scratch = TestbedDir::new("ours");
         let target = scratch.path().join("out");
         let run = testbed::results();
@@ -698,7 +705,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_there_meanwhile_stops_the_last_step_and_loses_nothing() {
+    fn concurrent_files_stop_the_final_move_without_loss() {
         let scratch = TestbedDir::new("meanwhile");
         let target = scratch.path().join("out");
         let old = runs(&["old"]);
@@ -739,20 +746,20 @@ mod tests {
         let differs = |_: usize, _: &Manifest| Some("stop: 5ms -> 6ms".to_owned());
         let other = OtherRun { run: "a".to_owned(), difference: "stop: 5ms -> 6ms".to_owned() };
         for _ in 0..2 {
-            let fates = new().fates(differs);
+            let replace_plan = new().replace_plan(differs);
             assert_eq!(
-                (fates.left_out, fates.other, fates.outdated),
+                (replace_plan.left_out, replace_plan.other, replace_plan.outdated),
                 (vec!["b".to_owned()], vec![other.clone()], vec![])
             );
         }
         // Another version of the program is no other run.
-        let fates = new().fates(|_, _| None);
-        assert_eq!((fates.other, fates.outdated), (vec![], vec!["a".to_owned()]));
+        let replace_plan = new().replace_plan(|_, _| None);
+        assert_eq!((replace_plan.other, replace_plan.outdated), (vec![], vec!["a".to_owned()]));
         let begun = new().begin().unwrap();
         begun.keep(&runs(&["c"])[0]).unwrap();
         drop(begun);
-        assert_eq!(new().fates(differs), ReplacePlan::default());
-        let back = taken([("a", "key of a"), ("b", "key of b")]).fates(differs);
+        assert_eq!(new().replace_plan(differs), ReplacePlan::default());
+        let back = taken([("a", "key of a"), ("b", "key of b")]).replace_plan(differs);
         assert_eq!((back.left_out, back.other), (vec!["c".to_owned()], vec![]));
         assert_eq!(names(&target), ["a", "b"]);
     }
@@ -769,7 +776,7 @@ mod tests {
 
     /// Writers repeatedly create and remove a directory. There are never two at a time.
     #[test]
-    fn there_are_never_two_writers() {
+    fn writers_exclude_each_other() {
         let scratch = TestbedDir::new("never-two");
         let target = scratch.path().join("deep/out");
         let (inside, taken) = (std::sync::atomic::AtomicU32::new(0), std::sync::atomic::AtomicU32::new(0));
@@ -794,7 +801,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_run_says_what_its_scenario_says_now() {
+    fn reused_run_takes_current_scenario_text() {
         let scratch = TestbedDir::new("prose");
         let target = scratch.path().join("out");
         let runs = runs(&["a", "b"]);
@@ -820,7 +827,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_named_and_not_kept() {
+    fn damaged_runs_are_named_and_not_reused() {
         let scratch = TestbedDir::new("damaged");
         let target = scratch.path().join("out");
         let runs = runs(&["a", "b"]);
@@ -913,7 +920,7 @@ mod tests {
     /// After `.next` is removed while a set is in the making, runs that finish later are kept, and the error names the
     /// missing ones.
     #[test]
-    fn a_place_that_is_removed_meanwhile_is_made_again() {
+    fn removed_staging_directory_is_recreated() {
         let scratch = TestbedDir::new("next");
         let target = scratch.path().join("out");
         let runs = runs(&["a", "b"]);
@@ -939,7 +946,7 @@ mod tests {
 
     /// Results may not be inside a directory of results: the outer set's next command could remove them.
     #[test]
-    fn results_do_not_lie_in_results() {
+    fn nested_results_directories_are_refused() {
         let scratch = TestbedDir::new("inside");
         let target = scratch.path().join("out");
         let runs = runs(&["a", "b"]);
@@ -963,7 +970,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_of_a_set_without_runs_is_known_as_ours() {
+    fn report_of_an_empty_set_is_recognised() {
         let scratch = TestbedDir::new("report-alone");
         let target = scratch.path().join("out");
         let runs = runs(&["a", "b"]);
@@ -1006,7 +1013,7 @@ mod tests {
             // Also if it is removed while a run is written.
             fs::remove_dir_all(&target).ok();
             fs::rename(&moved, &target).unwrap();
-            lost(first.put(&run_folder("b"), |_| {
+            lost(first.store_run(&run_folder("b"), |_| {
                 fs::rename(&target, &moved).unwrap();
                 if stranger {
                     fs::create_dir_all(target.join(NEXT).join(RUNS)).unwrap();
@@ -1023,7 +1030,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_may_be_called_like_a_partial_one() {
+    fn run_name_may_look_like_a_partial_name() {
         let scratch = TestbedDir::new("called");
         let target = scratch.path().join("out");
         let runs = runs(&["x.partial-1", ".partial-1-x"]);

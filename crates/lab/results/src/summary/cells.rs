@@ -66,7 +66,7 @@ pub(crate) fn job_cells(flows: &FlowTable, ended: Time) -> Ordered<FlowGroupStat
 /// The requests. One lasts from its first flow's start to its last flow's completion; its ideal time is its slowest
 /// flow's.
 pub(crate) fn requests(flows: &FlowTable) -> impl Iterator<Item = Task> {
-    together(flows, |row| Some((row.request?, Task::from(row))))
+    group_tasks(flows, |row| Some((row.request?, Task::from(row))))
 }
 
 /// The collective operations. One lasts from when the last of its ranks begins that need nothing of it first, for till then
@@ -74,7 +74,7 @@ pub(crate) fn requests(flows: &FlowTable) -> impl Iterator<Item = Task> {
 /// its ideal time.
 pub(crate) fn collectives(flows: &FlowTable) -> impl Iterator<Item = Task> {
     let begins = begins(flows);
-    together(flows, move |row| part_of_collective(row, &begins))
+    group_tasks(flows, move |row| part_of_collective(row, &begins))
 }
 
 /// The collective operations of each job, which is a name of traffic.
@@ -84,7 +84,7 @@ pub(crate) fn jobs(flows: &FlowTable) -> impl ExactSizeIterator<Item = (&str, im
     let jobs: Vec<(u32, &str)> =
         is_job.into_iter().filter_map(|job| Some((job, flows.traffic.get(job as usize)?.as_str()))).collect();
     let begins = begins(flows);
-    let of_job = move |job| together(flows, |row| part_of_collective(row, &begins).filter(|_| row.traffic == job));
+    let of_job = move |job| group_tasks(flows, |row| part_of_collective(row, &begins).filter(|_| row.traffic == job));
     jobs.into_iter().map(move |(traffic, name)| (name, of_job(traffic)))
 }
 
@@ -117,7 +117,7 @@ fn part_of_collective(row: &FlowRow, begins: &BTreeMap<u32, Time>) -> Option<(u3
 type FlowGroups = std::collections::btree_map::IntoValues<u32, Task>;
 
 /// Flows that complete together, by the number of their group.
-fn together(flows: &FlowTable, of: impl Fn(&FlowRow) -> Option<(u32, Task)>) -> FlowGroups {
+fn group_tasks(flows: &FlowTable, of: impl Fn(&FlowRow) -> Option<(u32, Task)>) -> FlowGroups {
     let mut groups: BTreeMap<u32, Task> = BTreeMap::new();
     for (group, flow) in flows.rows.iter().filter_map(of) {
         // `NEVER` is later than any time: a group with an open flow is open.
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_flow_counts_until_the_end_and_one_that_never_started_not() {
+    fn open_flows_count_and_unstarted_flows_do_not() {
         let done = FlowRow { completed: Time::from_us(1), delivered: Bytes::new(1_000), ..flow_row(0) };
         let open = FlowRow { completed: Time::NEVER, delivered: Bytes::new(1_000), ..flow_row(1) };
         let never = FlowRow { started: Time::NEVER, completed: Time::NEVER, delivered: Bytes::ZERO, ..flow_row(2) };
@@ -215,7 +215,7 @@ mod tests {
 
     /// One rank begins at 10 us, the other has only then ended the iteration before, at 40 us: all are done at 90 us.
     #[test]
-    fn a_collective_lasts_from_its_last_rank_s_begin() {
+    fn collective_starts_with_its_last_rank() {
         let flow = |src, started_us, completed_us| FlowRow {
             src,
             collective: Some(0),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_told_apart_by_the_names_of_their_traffic() {
+    fn jobs_are_identified_by_traffic_name() {
         let flow = |traffic, collective: Option<u32>, us| FlowRow {
             traffic,
             collective,
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_gives_nothing() {
+    fn empty_input_has_no_causes() {
         let cell = cell(&table(vec![flow_row(0)]), Time::from_us(4), |_| false);
         assert_eq!(cell, FlowGroupStats::default());
         assert_eq!(cell.fct_ns.p99, None);

@@ -39,10 +39,10 @@ pub(crate) fn jain_points(rates: &RateTable, flows: &FlowTable, window_ns: u64) 
     }
     let mut points = Vec::new();
     let mut begin = 0;
-    for place in 1..times.len() {
-        let (now_ns, first, end) = times[place];
+    for index in 1..times.len() {
+        let (now_ns, first, end) = times[index];
         // The latest sample time at least a window ago, and always an earlier one.
-        while begin + 1 < place && now_ns - times[begin + 1].0 >= window_ns {
+        while begin + 1 < index && now_ns - times[begin + 1].0 >= window_ns {
             begin += 1;
         }
         if now_ns - times[begin].0 < window_ns {
@@ -77,16 +77,16 @@ fn point(time_ns: u64, shares: &[u64]) -> JainPoint {
 pub fn fairness(rates: &RateTable, flows: &FlowTable, sampled: usize, window_ns: u64) -> Fairness {
     let points = jain_points(rates, flows, window_ns);
     let defined: Vec<f64> = points.iter().filter_map(|point| point.index).collect();
-    let together: Vec<&JainPoint> = points.iter().filter(|point| sampled >= 2 && point.flows == sampled).collect();
-    let fair_tail = together.iter().rev().take_while(|point| point.fair).last();
-    let reached = together.iter().position(|point| point.fair);
+    let complete: Vec<&JainPoint> = points.iter().filter(|point| sampled >= 2 && point.flows == sampled).collect();
+    let fair_tail = complete.iter().rev().take_while(|point| point.fair).last();
+    let reached = complete.iter().position(|point| point.fair);
     let since: Vec<f64> =
-        together[reached.unwrap_or(together.len())..].iter().filter_map(|point| point.index).collect();
+        complete[reached.unwrap_or(complete.len())..].iter().filter_map(|point| point.index).collect();
     Fairness {
         jain_mean: crate::stats::mean_real(&defined),
-        jain_final: together.last().and_then(|point| point.index),
+        jain_final: complete.last().and_then(|point| point.index),
         converged_at_ns: fair_tail.map(|point| point.time_ns),
-        reached_at_ns: reached.map(|place| together[place].time_ns),
+        reached_at_ns: reached.map(|index| complete[index].time_ns),
         jain_since: crate::stats::mean_real(&since),
     }
 }
@@ -111,7 +111,7 @@ pub(crate) fn too_long_a_window(
     };
     let mut active: Vec<(u64, u64)> = rows.map(counts).collect();
     active.sort_unstable();
-    let together = if fair.jain_mean.is_some() {
+    let overlap = if fair.jain_mean.is_some() {
         let (last_start, _) = *active.last().filter(|_| active.len() == sampled.len())?;
         active.iter().map(|&(_, until)| until).min()?.saturating_sub(last_start)
     } else {
@@ -125,13 +125,13 @@ pub(crate) fn too_long_a_window(
     };
     // Both ends of the window are samples: in an interval more there is a whole window for certain.
     let needed = window.unsigned_ps().div_ceil(interval).max(1).saturating_mul(interval);
-    let what = if fair.jain_mean.is_some() { "of all sampled flows: all" } else { "of any sampled flows: two" };
+    let scope = if fair.jain_mean.is_some() { "of all sampled flows: all" } else { "of any sampled flows: two" };
     let span = |ps: u64| Span::from_ps(i64::try_from(ps).unwrap_or(i64::MAX));
-    (together > 0 && together < needed.saturating_add(interval)).then(|| {
+    (overlap > 0 && overlap < needed.saturating_add(interval)).then(|| {
         format!(
-            "no Jain's index {what} were active together for {}, and an index needs two samples {} apart in that time \
+            "no Jain's index {scope} were active together for {}, and an index needs two samples {} apart in that time \
              (`fairness_window` of [monitor])",
-            span(together),
+            span(overlap),
             span(needed)
         )
     })
@@ -147,12 +147,12 @@ mod tests {
     /// Flows sampled every 10 ns; `delivered[flow]` from the first sample on, `None` where it is not active.
     fn sampled(delivered: &[&[Option<u64>]]) -> (RateTable, FlowTable) {
         let mut rows = Vec::new();
-        for place in 0..delivered[0].len() {
+        for index in 0..delivered[0].len() {
             for (flow, values) in delivered.iter().enumerate() {
-                if let Some(bytes) = values[place] {
+                if let Some(bytes) = values[index] {
                     let flow = flow as u32;
                     rows.push(RateRow {
-                        time_ns: 10 * place as u64,
+                        time_ns: 10 * index as u64,
                         flow,
                         sent_bytes: bytes,
                         delivered_bytes: bytes,
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn two_flows_become_fair() {
+    fn two_flows_converge_to_fair_shares() {
         let one = [0, 100, 200, 250, 300, 350].map(Some);
         let two = [0, 0, 50, 100, 150, 200].map(Some);
         let (rates, flows) = sampled(&[&one, &two]);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn falling_apart_again_is_not_converged() {
+    fn convergence_must_persist() {
         let one = [0, 10, 20, 30, 40].map(Some);
         let two = [0, 10, 20, 30, 30].map(Some);
         let (rates, flows) = sampled(&[&one, &two]);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_after_the_first_end_does_not_undo_convergence() {
+    fn events_after_the_first_completion_keep_convergence() {
         let one = [Some(0), Some(10), Some(20), Some(30), Some(60), Some(90)];
         let two = [Some(0), Some(10), Some(20), None, None, None];
         let (rates, flows) = sampled(&[&one, &two]);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_that_were_never_together_have_no_final_index() {
+    fn disjoint_flows_have_no_final_jain_index() {
         let one = [Some(0), Some(10), Some(20)];
         let (rates, flows) = sampled(&[&one]);
         assert_eq!(fairness(&rates, &flows, 1, 0), Fairness::default());
@@ -233,9 +233,9 @@ mod tests {
     /// A window that no flows fill has no index, and the run has a warning with the reason. Four flows start at once:
     /// two inside a datacenter, two across, which last longer.
     #[test]
-    fn a_window_that_is_too_long_is_said() {
+    fn too_long_fairness_windows_are_warned_of() {
         let (mut info, setup, outcome) = testbed::two_datacenters();
-        let mut made = |sets: bool, window: Span, flows: &[u32]| {
+        let mut summarise = |sets: bool, window: Span, flows: &[u32]| {
             info.sets_fairness_window = sets;
             let mut setup = setup.clone();
             setup.series.flows = flows.iter().copied().map(experiment::FlowId).collect();
@@ -243,20 +243,20 @@ mod tests {
             let summary = testbed::results_of(&info, &setup, &outcome).summary;
             (summary.fairness, summary.notes.into_iter().filter(|note| note.contains("Jain")).collect::<Vec<_>>())
         };
-        let (fair, notes) = made(true, Span::from_us(100), &[1, 2, 3, 4]);
+        let (fair, notes) = summarise(true, Span::from_us(100), &[1, 2, 3, 4]);
         assert!(fair.jain_final.is_some() && notes.is_empty(), "{fair:?}, {notes:?}");
-        let (fair, notes) = made(true, Span::from_s(1), &[1, 2, 3, 4]);
+        let (fair, notes) = summarise(true, Span::from_s(1), &[1, 2, 3, 4]);
         assert_eq!(fair, Fairness::default());
         let parts =
             ["no Jain's index of any sampled flows: two were active together for 18.2", " two samples 1.000 s apart"];
         assert!(notes.len() == 1 && parts.iter().all(|part| notes[0].contains(part)), "{notes:?}");
         // The two inter flows overlap for that time, but not with the intra flows, which end after 3.5 ms.
-        let (fair, notes) = made(true, Span::from_ms(5), &[1, 2, 3, 4]);
+        let (fair, notes) = summarise(true, Span::from_ms(5), &[1, 2, 3, 4]);
         assert!(fair.jain_mean.is_some() && fair.jain_final.is_none(), "{fair:?}");
         let parts = ["no Jain's index of all sampled flows: all were active together for 3.332 ms", "5.000 ms"];
         assert!(notes.len() == 1 && parts.iter().all(|part| notes[0].contains(part)), "{notes:?}");
         // The round trip was not a choice, and shorter flows are expected.
-        assert_eq!(made(false, Span::from_ms(5), &[1, 2, 3, 4]).1, [""; 0]);
+        assert_eq!(summarise(false, Span::from_ms(5), &[1, 2, 3, 4]).1, [""; 0]);
     }
 
     #[test]

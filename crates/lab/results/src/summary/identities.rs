@@ -27,12 +27,15 @@ pub(super) fn is_broken(warning: &str) -> bool {
 
 /// The identities that a run breaks, a line each.
 pub(super) fn broken(info: &RunInfo, setup: &Setup, outcome: &Outcome, flows: &FlowTable) -> Vec<String> {
-    let mut said: Vec<String> = iterations(flows).into_iter().chain(causes(setup, flows)).collect();
+    let mut messages: Vec<String> = iterations(flows).into_iter().chain(causes(setup, flows)).collect();
     if info.backend() == BackendKind::Simulator {
-        said.extend(experiment::broken_identities(setup, outcome));
-        said.extend(slowdowns(flows));
+        messages.extend(experiment::broken_identities(setup, outcome));
+        messages.extend(slowdowns(flows));
     }
-    said.into_iter().map(|what| format!("{MARK}{what}; do not use this run's numbers, and report this")).collect()
+    messages
+        .into_iter()
+        .map(|message| format!("{MARK}{message}; do not use this run's numbers, and report this"))
+        .collect()
 }
 
 /// No flow is faster than its links.
@@ -64,20 +67,20 @@ fn iterations(flows: &FlowTable) -> Option<String> {
 fn causes(setup: &Setup, flows: &FlowTable) -> Option<String> {
     let mut broken = flows.rows.iter().filter_map(|row| {
         let spec = &setup.flows[row.flow as usize];
-        let Start::Waits { causes, after } = spec.start else { return None };
+        let Start::Waits { dependencies: causes, after } = spec.start else { return None };
         let too_early = |cause: &&Dependency| {
             let Some(before) = flows.row(cause.flow().0) else { return true };
-            let (since, least) = match cause {
-                Dependency::Complete(_) => (before.completed, setup.news_takes(**cause, spec) + after),
+            let (since, min_delay) = match cause {
+                Dependency::Complete(_) => (before.completed, setup.notice_delay(**cause, spec) + after),
                 // A flow that was received began earlier.
                 Dependency::Received(_) => {
-                    (before.started, setup.causes.lag(causes, **cause) + after + Span::from_ps(1))
+                    (before.started, setup.dependencies.lag(causes, **cause) + after + Span::from_ps(1))
                 }
-                Dependency::Begun(_) => (before.started, setup.causes.lag(causes, **cause) + after),
+                Dependency::Begun(_) => (before.started, setup.dependencies.lag(causes, **cause) + after),
             };
-            !since.is_set() || row.started < since + least
+            !since.is_set() || row.started < since + min_delay
         };
-        let cause = setup.causes_of(spec).iter().find(too_early).filter(|_| row.started.is_set())?;
+        let cause = setup.dependencies_of(spec).iter().find(too_early).filter(|_| row.started.is_set())?;
         Some((row.flow, cause.flow().0))
     });
     let (flow, before) = broken.next()?;
@@ -96,7 +99,7 @@ mod tests {
     use experiment::FlowId;
     use units::Time;
 
-    fn said(doctor: impl Fn(&mut Outcome)) -> Vec<String> {
+    fn messages(doctor: impl Fn(&mut Outcome)) -> Vec<String> {
         let (info, setup, mut outcome) = testbed::two_datacenters();
         doctor(&mut outcome);
         let flows = FlowTable::new(&info, &setup, &outcome).unwrap();
@@ -104,19 +107,19 @@ mod tests {
     }
 
     fn one(doctor: impl Fn(&mut Outcome), part: &str) {
-        let said = said(doctor);
-        assert!(said.len() == 1 && is_broken(&said[0]) && said[0].contains(part), "{said:?}");
+        let messages = messages(doctor);
+        assert!(messages.len() == 1 && is_broken(&messages[0]) && messages[0].contains(part), "{messages:?}");
     }
 
     #[test]
     fn each_identity_can_break() {
-        assert_eq!(said(|_| {}), Vec::<String>::new());
+        assert_eq!(messages(|_| {}), Vec::<String>::new());
         one(|it| it.engine.data_received -= 1, "data packets sent");
         one(|it| it.flows[0].completed = it.flows[0].started + Span::from_ps(1), "flow 0 took 1 ps");
     }
 
     #[test]
-    fn iterations_that_do_not_add_up_break_one() {
+    fn inconsistent_iterations_break_an_identity() {
         let (mut info, setup, outcome) = testbed::two_datacenters();
         info.collectives = vec![vec![FlowId(1), FlowId(2)], vec![FlowId(3)]];
         info.traffic = vec![0, 1, 1, 1, 0];
@@ -128,21 +131,21 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_begins_before_its_causes_breaks_one() {
+    fn flow_before_its_dependencies_breaks_an_identity() {
         let (info, mut setup, mut outcome) = testbed::two_datacenters();
         let all = [Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(2)), Dependency::Complete(FlowId(4))];
-        setup.flows[3].start = setup.causes.start(all, Span::from_us(2));
-        let news = setup.news_takes(all[2], &setup.flows[3]);
+        setup.flows[3].start = setup.dependencies.start(all, Span::from_us(2));
+        let notice_delay = setup.notice_delay(all[2], &setup.flows[3]);
         outcome.flows[4].completed = Time::from_us(10);
         let mut at = |flow: usize, time: Time| {
             outcome.flows[flow].started = time;
             causes(&setup, &FlowTable::new(&info, &setup, &outcome).unwrap())
         };
-        let heard = Time::from_us(12) + news;
+        let notified_at = Time::from_us(12) + notice_delay;
         assert!(at(3, Time::ZERO).unwrap().contains("flow 3 began before what it waits for of flow 1"));
-        assert!(at(3, heard - Span::from_ps(1)).unwrap().contains("of flow 4"));
-        assert_eq!(at(3, heard), None);
-        let begun = heard - Span::from_us(2);
+        assert!(at(3, notified_at - Span::from_ps(1)).unwrap().contains("of flow 4"));
+        assert_eq!(at(3, notified_at), None);
+        let begun = notified_at - Span::from_us(2);
         assert_eq!(at(2, begun), None);
         assert!(at(2, begun + Span::from_ps(1)).unwrap().contains("of flow 2"));
         assert_eq!(at(2, begun), None);
@@ -152,7 +155,7 @@ mod tests {
 
     /// A broken identity is the first of all warnings, before those of an emulator.
     #[test]
-    fn a_broken_identity_is_said_first() {
+    fn broken_identities_are_listed_first() {
         let (mut info, setup, mut outcome) = testbed::two_datacenters();
         info.warnings = vec!["something else".into()];
         outcome.engine.data_received += 1;
@@ -161,7 +164,7 @@ mod tests {
         assert_eq!(summary.broken_identities().collect::<Vec<_>>(), [&summary.warnings[0]]);
         info.warnings.clear();
         outcome.engine.data_received -= 1;
-        let sound = testbed::results_of(&info, &setup, &outcome).summary;
-        assert_eq!(sound.broken_identities().count(), 0);
+        let valid = testbed::results_of(&info, &setup, &outcome).summary;
+        assert_eq!(valid.broken_identities().count(), 0);
     }
 }

@@ -138,7 +138,7 @@ fn law_totals(flows: &FlowTable, outcome: &Outcome) -> LawTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claims::words::{ClosedSet as _, CreditsKey};
+    use crate::claims::keywords::{ClosedSet as _, CreditsKey};
     use crate::testbed;
     use serde_json::Value;
     use units::Time;
@@ -149,7 +149,7 @@ mod tests {
 
     /// The contract: every key that scripts may rely on.
     #[test]
-    fn the_shape_is_the_documented_one() {
+    fn summary_has_the_documented_shape() {
         let summary = testbed::results().summary;
         let json: Value = serde_json::from_str(&summary.to_json()).unwrap();
         let cell = ["count", "completed", "fct_ns", "slowdown", "goodput_bps"];
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emulated_run_says_so_and_what_was_in_its_way() {
+    fn emulated_runs_show_their_caveats() {
         let (mut info, setup, mut outcome) = testbed::one_flow();
         // The kernel does not report how often a law acted, so a count of zero does not mean inaction.
         outcome.flows[0].actions = laws::LawActions::default();
@@ -328,20 +328,20 @@ mod tests {
     #[test]
     fn only_the_engine_depends_on_threads_and_times() {
         let (info, setup, _) = testbed::two_datacenters();
-        let made = |threads, wall_s| {
+        let run_with = |threads, wall_s| {
             let outcome = testbed::run(&setup, threads);
             let flows = FlowTable::new(&info, &setup, &outcome).unwrap();
             let times = EngineTimes { wall_s, cpu_s: wall_s, peak_rss_bytes: 1 };
             summarise(&info, &setup, &outcome, &flows, &RateTable::new(&outcome), times)
         };
-        let (one, two) = (made(1, 1.0), made(2, 0.5));
+        let (one, two) = (run_with(1, 1.0), run_with(2, 0.5));
         assert_eq!((one.engine.threads, two.engine.threads), (1, 2));
         assert!((two.engine.packet_hops_per_s - 2.0 * one.engine.packet_hops_per_s).abs() < 1.0);
         assert_eq!(one, Summary { engine: one.engine, ..two });
     }
 
     #[test]
-    fn what_was_delivered_agrees_with_the_outcome() {
+    fn delivered_bytes_match_the_outcome() {
         let (_, setup, outcome) = testbed::two_datacenters();
         let summary = testbed::results().summary;
         assert_eq!(summary.flows.all.count, summary.flows.intra.count + summary.flows.inter.count);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_and_early_ends_are_warned_of() {
+    fn idle_laws_and_unfinished_flows_are_warned_of() {
         let (info, mut setup, mut outcome) = testbed::two_datacenters();
         for flow in &mut outcome.flows {
             flow.actions = laws::LawActions::default();
@@ -379,7 +379,7 @@ mod tests {
 
     /// More flows than can start, as a loop until the stop lists them: those that did not are nowhere. Others keep their numbers.
     #[test]
-    fn flows_that_were_only_there_in_case_are_left_out() {
+    fn unused_standby_flows_are_omitted() {
         let (mut info, setup, mut outcome) = testbed::two_datacenters();
         let all = testbed::results_of(&info, &setup, &outcome);
         for flow in [1, 4] {
@@ -397,20 +397,20 @@ mod tests {
         assert_eq!(run.flows.row(3), all.flows.row(3));
         assert_eq!((run.summary.flows.all.count, run.summary.flows.all.completed), (4, 3));
         // Flow 4 was to start.
-        let never: Vec<&String> =
+        let unstarted: Vec<&String> =
             run.summary.warnings.iter().filter(|message| message.contains("never started")).collect();
-        assert_eq!(never, ["1 of 4 flows never started"]);
+        assert_eq!(unstarted, ["1 of 4 flows never started"]);
     }
 
     #[test]
     fn a_description_that_does_not_fit_is_refused() {
         let (info, setup, outcome) = testbed::two_datacenters();
-        let tried = |info: &RunInfo| FlowTable::new(info, &setup, &outcome).unwrap_err().to_string();
+        let error_of = |info: &RunInfo| FlowTable::new(info, &setup, &outcome).unwrap_err().to_string();
         let few = RunInfo { classes: Vec::new(), ..info.clone() };
-        assert!(tried(&few).contains("0 classes"), "{}", tried(&few));
+        assert!(error_of(&few).contains("0 classes"), "{}", error_of(&few));
         let lawless = RunInfo { laws: Vec::new(), ..info.clone() };
-        assert!(tried(&lawless).contains("kind 0 has no law"), "{}", tried(&lawless));
+        assert!(error_of(&lawless).contains("kind 0 has no law"), "{}", error_of(&lawless));
         let far = RunInfo { requests: vec![vec![experiment::FlowId(999)]], ..info };
-        assert!(tried(&far).contains("flow 999"), "{}", tried(&far));
+        assert!(error_of(&far).contains("flow 999"), "{}", error_of(&far));
     }
 }

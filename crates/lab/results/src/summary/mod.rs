@@ -471,7 +471,7 @@ pub fn is_deterministic<'a>(seeds: impl IntoIterator<Item = &'a Summary>) -> boo
 }
 
 impl Summary {
-    /// Returns whether another run left the same numbers, whatever it cost.
+    /// Returns whether another run has the same numbers, apart from its execution times.
     fn has_numbers_of(&self, other: &Self) -> bool {
         let numbers = |summary: &Self| Self {
             run: String::new(),

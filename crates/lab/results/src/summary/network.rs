@@ -126,10 +126,10 @@ fn links(setup: &Setup, outcome: &Outcome) -> Vec<LinkTotals> {
     let paused = |link: u32| outcome.links[link as usize].paused.unsigned_ps();
     let mut listed = Vec::new();
     for by in [&lost as &dyn Fn(u32) -> u64, &paused] {
-        let mut most: Vec<u32> = busiest.iter().copied().filter(|&link| by(link) > 0).collect();
-        most.sort_by_key(|&link| Reverse(by(link)));
-        most.truncate(LINKS_LISTED / 4);
-        listed.extend(most.into_iter().filter(|link| !listed.contains(link)).collect::<Vec<_>>());
+        let mut ranked: Vec<u32> = busiest.iter().copied().filter(|&link| by(link) > 0).collect();
+        ranked.sort_by_key(|&link| Reverse(by(link)));
+        ranked.truncate(LINKS_LISTED / 4);
+        listed.extend(ranked.into_iter().filter(|link| !listed.contains(link)).collect::<Vec<_>>());
     }
     let rest = busiest.into_iter().filter(|link| !listed.contains(link)).take(LINKS_LISTED - listed.len());
     listed.extend(rest.collect::<Vec<_>>());
@@ -206,12 +206,12 @@ mod tests {
         let (mut setup, outcome) = testbed::fat_tree();
         assert_eq!(totals(&setup, &outcome).failures, []);
         let down = |from, until| (Time::from_ns(from), Time::from_ns(until));
-        let forever = (outcome.ended.saturating_add(Span::from_ns(1)), Time::NEVER);
+        let open_outage = (outcome.ended.saturating_add(Span::from_ns(1)), Time::NEVER);
         for (link, spans) in [
             (4, vec![down(5, 7), (Time::from_ns(9), Time::NEVER)]),
             (2, vec![down(5, 7), (Time::from_ns(9), Time::NEVER)]),
             (3, vec![down(1, 2)]),
-            (1, vec![forever]),
+            (1, vec![open_outage]),
         ] {
             setup.network = setup.network.with_outages(LinkId(link), Outages::new(spans));
         }

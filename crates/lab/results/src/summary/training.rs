@@ -69,10 +69,10 @@ pub(super) fn training(job: &TrainingJob, setup: &Setup, outcome: &Outcome) -> T
         compute.push(iteration.compute.unsigned_ps());
         begins = ends;
     }
-    let whole = took.iter().sum::<u64>().max(1) as f64;
+    let total = took.iter().sum::<u64>().max(1) as f64;
     let mean = |list: &[u64]| stats::mean(list).map(|mean| mean.round() / 1_000.0);
     let (mean_ns, compute_ns) = (mean(&took), mean(&compute));
-    let share = |ps: u64| ps as f64 / whole;
+    let share = |ps: u64| ps as f64 / total;
     let mut critical = vec![(COMPUTE.to_owned(), if took.is_empty() { 0.0 } else { share(path.computing) })];
     for (kind, name) in (0u8..).zip(&job.kinds) {
         let ps = path.waits.iter().filter(|((of, ..), _)| *of == kind).map(|(_, ps)| ps).sum();
@@ -122,7 +122,7 @@ impl<'a> CriticalPathWalk<'a> {
         let mut ideals = Ideals::new(setup);
         let first = job.first.0 as usize;
         let flows = first..first + job.kind_of.len();
-        let came = |flow: usize| {
+        let arrival = |flow: usize| {
             let (started, completed) = (outcome.flows[flow].started, outcome.flows[flow].completed);
             if completed.is_set() {
                 completed.saturating_sub(ideals.back(&setup.flows[flow])).max(started)
@@ -130,14 +130,14 @@ impl<'a> CriticalPathWalk<'a> {
                 completed
             }
         };
-        let mut received: Vec<Time> = flows.clone().map(came).collect();
+        let mut received: Vec<Time> = flows.clone().map(arrival).collect();
         for flow in flows {
             let (spec, started) = (&setup.flows[flow], outcome.flows[flow].started);
             let Start::Waits { after, .. } = spec.start else { continue };
-            for &cause in setup.causes_of(spec).iter().filter(|_| started.is_set()) {
-                if let (Dependency::Received(FlowId(of)), Some(place)) = (cause, local(job, cause)) {
-                    let latest = started.saturating_sub(after + setup.news_takes(cause, spec));
-                    received[place] = received[place].min(latest.max(outcome.flows[of as usize].started));
+            for &cause in setup.dependencies_of(spec).iter().filter(|_| started.is_set()) {
+                if let (Dependency::Received(FlowId(of)), Some(index)) = (cause, local(job, cause)) {
+                    let latest = started.saturating_sub(after + setup.notice_delay(cause, spec));
+                    received[index] = received[index].min(latest.max(outcome.flows[of as usize].started));
                 }
             }
         }
@@ -145,43 +145,43 @@ impl<'a> CriticalPathWalk<'a> {
     }
 
     /// Returns the time at which a cause happened; [`Time::NEVER`] if it has not.
-    fn happened(&self, cause: Dependency) -> Time {
+    fn time_of(&self, cause: Dependency) -> Time {
         let flow = &self.outcome.flows[cause.flow().0 as usize];
         match cause {
             Dependency::Begun(_) => flow.started,
             Dependency::Complete(_) => flow.completed,
-            Dependency::Received(_) => local(self.job, cause).map_or(flow.completed, |place| self.received[place]),
+            Dependency::Received(_) => local(self.job, cause).map_or(flow.completed, |index| self.received[index]),
         }
     }
 
     /// Follows the path from the end of an iteration to its beginning. Returns its end, if it ended.
     fn follow(&mut self, ends: &[(Dependency, Span)], begins: Time) -> Option<Time> {
-        let heard = |&(cause, lag): &(Dependency, Span)| {
-            let happened = self.happened(cause);
-            (if happened.is_set() { happened + lag } else { Time::NEVER }, cause)
+        let ready_at = |&(cause, lag): &(Dependency, Span)| {
+            let event_time = self.time_of(cause);
+            (if event_time.is_set() { event_time + lag } else { Time::NEVER }, cause)
         };
-        let (end, mut cause) = ends.iter().map(heard).max()?;
+        let (end, mut cause) = ends.iter().map(ready_at).max()?;
         if !end.is_set() {
             return None;
         }
         let mut at = end;
         while at > begins {
-            let happened = self.happened(cause);
-            self.computing += part(happened, at, begins);
+            let event_time = self.time_of(cause);
+            self.computing += part(event_time, at, begins);
             let FlowId(flow) = cause.flow();
             let spec = &self.setup.flows[flow as usize];
             let started = self.outcome.flows[flow as usize].started;
             if !matches!(cause, Dependency::Begun(_))
-                && let Some(kind) = local(self.job, cause).and_then(|place| self.job.kind_of.get(place))
+                && let Some(kind) = local(self.job, cause).and_then(|index| self.job.kind_of.get(index))
             {
-                *self.waits.entry((*kind, spec.src.0, spec.dst.0)).or_default() += part(started, happened, begins);
+                *self.waits.entry((*kind, spec.src.0, spec.dst.0)).or_default() += part(started, event_time, begins);
             }
             at = started.min(at);
             let last = self
                 .setup
-                .causes_of(spec)
+                .dependencies_of(spec)
                 .iter()
-                .map(|&cause| (self.happened(cause).saturating_add(self.setup.news_takes(cause, spec)), cause));
+                .map(|&cause| (self.time_of(cause).saturating_add(self.setup.notice_delay(cause, spec)), cause));
             let Some((_, last)) = last.max() else {
                 self.computing += part(begins, at, begins);
                 break;
@@ -199,8 +199,8 @@ fn part(from: Time, to: Time, begins: Time) -> u64 {
 
 /// The place of a cause's flow among those of its job.
 fn local(job: &TrainingJob, cause: Dependency) -> Option<usize> {
-    let place = cause.flow().0.checked_sub(job.first.0)? as usize;
-    (place < job.kind_of.len()).then_some(place)
+    let index = cause.flow().0.checked_sub(job.first.0)? as usize;
+    (index < job.kind_of.len()).then_some(index)
 }
 
 #[cfg(test)]
@@ -223,11 +223,11 @@ mod tests {
         let there = FlowSpec { size, start: Start::At(Time::from_us(12)), ..there };
         setup.flows = vec![there, back, there, back];
         let received = |flow| Dependency::Received(FlowId(flow));
-        setup.flows[1].start = setup.causes.start([received(0)], us(5));
+        setup.flows[1].start = setup.dependencies.start([received(0)], us(5));
         let both = [(Dependency::Begun(FlowId(0)), us(3)), (received(1), us(8))];
-        let causes = setup.causes.add_each(both);
-        setup.flows[2].start = Start::Waits { causes, after: us(2) };
-        setup.flows[3].start = setup.causes.start([received(2)], us(5));
+        let causes = setup.dependencies.add_each(both);
+        setup.flows[2].start = Start::Waits { dependencies: causes, after: us(2) };
+        setup.flows[3].start = setup.dependencies.start([received(2)], us(5));
         let iteration = |ends| TrainingIteration { ends, compute: us(15) };
         let iterations = vec![iteration(vec![(received(1), us(8))]), iteration(vec![(received(3), us(8))])];
         let (name, kinds) = ("gpt".to_owned(), vec!["there".to_owned(), "back".to_owned(), "never".to_owned()]);
@@ -281,7 +281,7 @@ mod tests {
 
     /// Readers of jobs find the keys of any flows where they were, and results without training have no key for it.
     #[test]
-    fn a_job_has_its_keys_beside_each_other() {
+    fn job_table_lists_its_keys_together() {
         let mut cell = crate::summary::JobCell::default();
         let json = serde_json::to_value(&cell).unwrap();
         let keys = |json: &serde_json::Value| json.as_object().unwrap().keys().cloned().collect::<Vec<_>>();

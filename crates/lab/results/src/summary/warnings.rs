@@ -30,10 +30,11 @@ pub(crate) fn warnings(
         if !actions.none() || PASSIVE.contains(&name.as_str()) {
             continue;
         }
-        let tried = flows.rows.iter().filter(|row| row.law as usize == law && row.delivered > bdp(setup, row)).count();
-        if tried > 0 {
+        let long_flows =
+            flows.rows.iter().filter(|row| row.law as usize == law && row.delivered > bdp(setup, row)).count();
+        if long_flows > 0 {
             messages.push(format!(
-                "the law {name} never acted (no increase, no cut, no hold), though {tried} of its flows moved more \
+                "the law {name} never acted (no increase, no cut, no hold), though {long_flows} of its flows moved more \
                  than a bandwidth-delay product"
             ));
         }
@@ -61,17 +62,17 @@ pub(crate) fn warnings(
         ));
     }
     let count = flows.rows.len();
-    let never = flows.rows.iter().filter(|row| !row.started.is_set()).count();
+    let unstarted = flows.rows.iter().filter(|row| !row.started.is_set()).count();
     let open = flows.rows.iter().filter(|row| row.started.is_set() && !row.completed.is_set()).count();
     let how = if outcome.interrupted { "was interrupted" } else { "reached its stop" };
-    if outcome.interrupted || open + never > 0 {
+    if outcome.interrupted || open + unstarted > 0 {
         messages.push(format!("the run {how} at {} before all flows had ended", outcome.ended));
     }
     if open > 0 {
         messages.push(format!("{open} of {count} flows did not end; completion times are of the others"));
     }
-    if never > 0 {
-        messages.push(format!("{never} of {count} flows never started"));
+    if unstarted > 0 {
+        messages.push(format!("{unstarted} of {count} flows never started"));
     }
     messages
 }
@@ -106,8 +107,8 @@ fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
                 let laws::LawActions { cuts, loss_cuts, quick_adapts, probe_rtts, .. } = row.actions;
                 cuts + loss_cuts + quick_adapts + probe_rtts > 0
             };
-            let carried = bytes(Some(number));
-            if PASSIVE.contains(&name.as_str()) || !grew || all_rows().any(cut) || carried <= all / DECISIVE {
+            let law_bytes = bytes(Some(number));
+            if PASSIVE.contains(&name.as_str()) || !grew || all_rows().any(cut) || law_bytes <= all / DECISIVE {
                 continue;
             }
             // Each flow counts by its bytes.
@@ -119,14 +120,14 @@ fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
             if took * 100 < ideal * SLOWER {
                 continue;
             }
-            let beyond = rows().filter(|row| row.delivered > bdp(setup, row)).count();
-            if beyond == 0 {
+            let long_flows = rows().filter(|row| row.delivered > bdp(setup, row)).count();
+            if long_flows == 0 {
                 continue;
             }
             messages.push(format!(
                 "the law {name} never cut in {class} flows, which carry {} % of that class's bytes and took {}.{:02} times \
                  their ideal: the initial window, {}, and its growth decide these numbers more than congestion",
-                u128::from(carried) * 100 / u128::from(all.max(1)),
+                u128::from(law_bytes) * 100 / u128::from(all.max(1)),
                 took / ideal,
                 took % ideal * 100 / ideal,
                 begins.initial_window(),
@@ -139,9 +140,9 @@ fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
 /// Returns warnings of mechanisms that were switched on and had no effect.
 fn silent_mechanisms(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     let mut messages = Vec::new();
-    let held = setup.flows.iter().filter(|flow| flow.on_ramp).count();
-    if setup.host.on_ramp.is_some() && held > 0 && outcome.flows.iter().all(|flow| flow.stats.held.is_zero()) {
-        messages.push(format!("On-Ramp never acted: none of the {held} flows under it was ever held"));
+    let on_ramp_flows = setup.flows.iter().filter(|flow| flow.on_ramp).count();
+    if setup.host.on_ramp.is_some() && on_ramp_flows > 0 && outcome.flows.iter().all(|flow| flow.stats.held.is_zero()) {
+        messages.push(format!("On-Ramp never acted: none of the {on_ramp_flows} flows under it was ever held"));
     }
     if never_paused(setup, outcome) && came_near(setup, outcome) {
         messages.push("priority flow control never acted: no port was ever paused".into());
@@ -162,11 +163,12 @@ fn silent_mechanisms(setup: &Setup, outcome: &Outcome) -> Vec<String> {
 /// Returns a warning if no law received a loss, because timeouts alone found them.
 fn unheard_losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let sum = |count: fn(&FlowStats) -> u64| outcome.flows.iter().map(|flow| count(&flow.stats)).sum::<u64>();
-    let (again, timeouts, heard) = (sum(|it| it.retransmits), sum(|it| it.timeouts.into()), sum(|it| it.heard.into()));
-    let deaf = !setup.host.timeouts_cut && again > 0 && timeouts > 0 && heard == 0;
-    deaf.then(|| {
+    let (retransmits, timeouts, loss_events) =
+        (sum(|it| it.retransmits), sum(|it| it.timeouts.into()), sum(|it| it.loss_events.into()));
+    let is_unnotified = !setup.host.timeouts_cut && retransmits > 0 && timeouts > 0 && loss_events == 0;
+    is_unnotified.then(|| {
         format!(
-            "no law was notified of a loss, though {again} packets were retransmitted: only timeouts detected losses, and [host] \
+            "no law was notified of a loss, though {retransmits} packets were retransmitted: only timeouts detected losses, and [host] \
              law_sees_timeouts = false hides timeouts from laws"
         )
     })
@@ -176,8 +178,8 @@ fn unheard_losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
 fn late_credits(outcome: &Outcome) -> Option<String> {
     let sum = |count: fn(&CreditStats) -> u64| outcome.flows.iter().map(|flow| count(&flow.credits)).sum::<u64>();
     let (late, received) = (sum(|it| it.late), sum(|it| it.received));
-    let most = 2 * late > received;
-    most.then(|| {
+    let is_mostly_late = 2 * late > received;
+    is_mostly_late.then(|| {
         format!("{late} of {received} credits came after the time for which they were meant: they were delayed by more than the wait (`T_wait`) allows")
     })
 }
@@ -186,10 +188,11 @@ fn late_credits(outcome: &Outcome) -> Option<String> {
 fn silent_losses(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     let mut messages = Vec::new();
     let coded = || setup.flows.iter().zip(&outcome.flows).filter(|(flow, _)| flow.coded).map(|(_, it)| it.stats);
-    let (again, recovered) = coded().fold((0, 0), |(again, whole), it| (again + it.retransmits, whole + it.recovered));
-    if again > 0 && recovered == 0 {
+    let (retransmits, recovered) =
+        coded().fold((0, 0), |(retransmits, recovered), it| (retransmits + it.retransmits, recovered + it.recovered));
+    if retransmits > 0 && recovered == 0 {
         messages.push(format!(
-            "coding never acted: parity gave no block back, and {again} packets of coded flows were sent again"
+            "coding never acted: parity gave no block back, and {retransmits} packets of coded flows were sent again"
         ));
     }
     let lost = |links: &[LinkId]| links.iter().map(|link| outcome.links[link.index()].losses).sum::<u64>();
@@ -230,9 +233,9 @@ fn came_near(setup: &Setup, outcome: &Outcome) -> bool {
         };
         let links = setup.network.links_out(switch_outcome.node).map(LinkId);
         let gates: Vec<IngressLimit> = links.map(|link| setup.network.port(link).config().gate).collect();
-        let shared = switch.buffer.saturating_sub(fabric::kept(&switch, &gates, classes));
+        let shared = switch.buffer.saturating_sub(fabric::reserved_bytes(&switch, &gates, classes));
         let left = shared.saturating_sub(switch_outcome.max_buffer).get();
-        let lowest = gates.iter().map(|gate| match gate.off {
+        let lowest = gates.iter().map(|gate| match gate.xoff {
             Limit::Bytes(bytes) => bytes.get(),
             Limit::Alpha(alpha) => alpha.of(left),
         });
@@ -266,7 +269,7 @@ mod tests {
     use units::{Frac, Span};
 
     #[test]
-    fn what_was_switched_on_and_did_nothing_is_named() {
+    fn features_without_effect_are_warned_of() {
         let (_, mut setup, mut outcome) = testbed::two_datacenters();
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
         let params =
@@ -319,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_that_are_mostly_late_are_named() {
+    fn mostly_late_credits_are_warned_of() {
         let (_, setup, mut outcome) = testbed::two_datacenters();
         outcome.flows[0].credits = CreditStats { received: 10, late: 4, ..CreditStats::default() };
         outcome.flows[2].credits = CreditStats { received: 4, late: 3, ..CreditStats::default() };
@@ -330,19 +333,19 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_which_no_law_heard_are_named() {
+    fn losses_without_law_notification_are_warned_of() {
         let (_, mut setup, mut outcome) = testbed::two_datacenters();
         (outcome.flows[0].stats.retransmits, outcome.flows[0].stats.timeouts) = (9, 2);
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
         setup.host.timeouts_cut = false;
         let message = silent_mechanisms(&setup, &outcome);
         assert!(message.len() == 1 && message[0].contains("9 packets were retransmitted"), "{message:?}");
-        outcome.flows[2].stats.heard = 1;
+        outcome.flows[2].stats.loss_events = 1;
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
     }
 
     #[test]
-    fn losses_that_never_were_and_parity_that_never_helped_are_named() {
+    fn unused_loss_models_and_coding_are_warned_of() {
         let (_, mut setup, mut outcome) = testbed::two_datacenters();
         setup.flows[1].coded = true;
         (outcome.flows[0].stats.retransmits, outcome.flows[1].stats.retransmits) = (9, 0);
@@ -372,7 +375,7 @@ mod tests {
     /// Flows that carry a class, were never cut and took longer than their ideal: their beginning decided. Without any
     /// of the three there is no warning.
     #[test]
-    fn laws_that_were_never_cut_in_what_carries_a_class_are_named() {
+    fn uncut_laws_that_dominate_a_class_are_warned_of() {
         let (mut info, setup, mut outcome) = testbed::two_datacenters();
         let begin = |window| crate::conditions::Beginning {
             bdp: Bytes::new(250_000),
@@ -415,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_at_a_port_and_drops_of_the_buffer_are_told_apart() {
+    fn port_drops_and_buffer_drops_are_distinguished() {
         let (info, mut setup, mut outcome) = testbed::two_datacenters();
         let pfc = Some(fabric::Pfc { frame: 64, relay: false });
         let switch =

@@ -94,23 +94,25 @@ pub struct FlowTable {
 const NAME: &str = "flows";
 
 /// Returns the place of a name in a list, and adds it if it is not there yet.
-fn place_of(names: &mut Vec<String>, name: &str) -> u32 {
-    let place = names.iter().position(|known| known == name).unwrap_or_else(|| {
+fn intern(names: &mut Vec<String>, name: &str) -> u32 {
+    let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
         names.push(name.to_owned());
         names.len() - 1
     });
-    place as u32
+    index as u32
 }
 
 /// By flow: the group that it is part of.
-fn groups(groups: &[Vec<FlowId>], flows: usize, what: &str) -> Result<Vec<Option<u32>>, Error> {
+fn groups(groups: &[Vec<FlowId>], flows: usize, group_kind: &str) -> Result<Vec<Option<u32>>, Error> {
     let mut group_of = vec![None; flows];
     for (group, members) in groups.iter().enumerate() {
         for member in members {
             match group_of.get_mut(member.0 as usize) {
-                Some(place) => *place = Some(group as u32),
+                Some(entry) => *entry = Some(group as u32),
                 None => {
-                    return Err(Error::Mismatch { what: format!("{what} {group} has flow {} of {flows}", member.0) });
+                    return Err(Error::Mismatch {
+                        reason: format!("{group_kind} {group} has flow {} of {flows}", member.0),
+                    });
                 }
             }
         }
@@ -125,7 +127,7 @@ impl FlowTable {
     /// When the description does not fit the run.
     pub fn new(info: &RunInfo, setup: &Setup, outcome: &Outcome) -> Result<Self, Error> {
         let flows = setup.flows.len();
-        let mismatch = |what: String| Error::Mismatch { what };
+        let mismatch = |reason: String| Error::Mismatch { reason };
         let counts = [info.classes.len(), info.traffic.len(), outcome.flows.len()];
         if counts != [flows; 3] {
             let [classes, traffic, outcomes] = counts;
@@ -145,21 +147,21 @@ impl FlowTable {
             }
             let kind = usize::from(spec.kind);
             let name = info.laws.get(kind).ok_or_else(|| mismatch(format!("flow {flow}'s kind {kind} has no law")))?;
-            let law = *law_of[kind].get_or_insert_with(|| place_of(&mut table.laws, name));
+            let law = *law_of[kind].get_or_insert_with(|| intern(&mut table.laws, name));
             let entry = usize::from(info.traffic[flow]);
             let name = info.traffic_names.get(entry);
             let name = name.ok_or_else(|| mismatch(format!("flow {flow}'s traffic {entry} has no name")))?;
-            let traffic = *traffic_of[entry].get_or_insert_with(|| place_of(&mut table.traffic, name));
+            let traffic = *traffic_of[entry].get_or_insert_with(|| intern(&mut table.traffic, name));
             let payload = spec.size.get().min(setup.host.mss.into()) as u32;
             let ideal = ideals.of(spec);
             let ideal_start = match spec.start {
                 Start::Waits { after, .. } if collective_of[flow].is_some() => {
-                    let heard = setup.causes_of(spec).iter().filter_map(|&cause| {
+                    let ready_times = setup.dependencies_of(spec).iter().filter_map(|&cause| {
                         let row = table.row(cause.flow().0);
                         let row = row.filter(|row| row.collective == collective_of[flow])?;
-                        Some(row.ideal_start + ideals.until_heard(cause, row.ideal, spec))
+                        Some(row.ideal_start + ideals.until_notified(cause, row.ideal, spec))
                     });
-                    heard.max().map_or(Span::ZERO, |heard| heard + after)
+                    ready_times.max().map_or(Span::ZERO, |ready| ready + after)
                 }
                 _ => Span::ZERO,
             };
@@ -189,9 +191,8 @@ impl FlowTable {
     /// The row of a flow; none if it has none.
     pub fn row(&self, flow: u32) -> Option<&FlowRow> {
         // Mostly no number is missing.
-        let at_its_place = self.rows.get(flow as usize).filter(|row| row.flow == flow);
-        at_its_place
-            .or_else(|| self.rows.binary_search_by_key(&flow, |row| row.flow).ok().map(|place| &self.rows[place]))
+        let at_index = self.rows.get(flow as usize).filter(|row| row.flow == flow);
+        at_index.or_else(|| self.rows.binary_search_by_key(&flow, |row| row.flow).ok().map(|index| &self.rows[index]))
     }
 
     /// The law of a row.
@@ -237,7 +238,7 @@ impl FlowTable {
             ("packets", count(|row| row.stats.packets_sent)),
             ("retransmits", count(|row| row.stats.retransmits)),
             ("timeouts", count(|row| row.stats.timeouts.into())),
-            ("loss_events", count(|row| row.stats.heard.into())),
+            ("loss_events", count(|row| row.stats.loss_events.into())),
             ("spurious", count(|row| row.stats.spurious)),
             ("nacks", count(|row| row.stats.nacks.into())),
             ("cnps", count(|row| row.stats.cnps)),
@@ -269,13 +270,13 @@ impl FlowTable {
         let [packets, retransmits, spurious] =
             [take.naturals("packets")?, take.naturals("retransmits")?, take.naturals("spurious")?];
         let timeouts = take.numbers("timeouts")?;
-        let heard: Vec<u32> = if take.has("loss_events") { take.numbers("loss_events")? } else { vec![0; count] };
+        let loss_events: Vec<u32> = if take.has("loss_events") { take.numbers("loss_events")? } else { vec![0; count] };
         let nacks = if take.has("nacks") { take.numbers("nacks")? } else { vec![0; count] };
         let cnps = if take.has("cnps") { take.naturals("cnps")? } else { vec![0; count] };
         let [parity, recovered] = ["parity_packets", "recovered_blocks"]
             .map(|name| if take.has(name) { take.naturals(name) } else { Ok(vec![0; count]) });
         let (parity, recovered) = (parity?, recovered?);
-        let held = if take.has("on_ramp_hold_ns") { take.opt_ps("on_ramp_hold_ns")? } else { vec![None; count] };
+        let hold_times = if take.has("on_ramp_hold_ns") { take.opt_ps("on_ramp_hold_ns")? } else { vec![None; count] };
         let [increases, cuts, loss_cuts, quick_adapts, probe_rtts] = [
             take.naturals("increases")?,
             take.naturals("cuts")?,
@@ -320,12 +321,12 @@ impl FlowTable {
                     packets_sent: packets[row],
                     retransmits: retransmits[row],
                     timeouts: timeouts[row],
-                    heard: heard[row],
+                    loss_events: loss_events[row],
                     spurious: spurious[row],
                     marked: Bytes::new(marked[row]),
                     nacks: nacks[row],
                     cnps: cnps[row],
-                    held: span(held[row]),
+                    held: span(hold_times[row]),
                     parity: parity[row],
                     recovered: recovered[row],
                 },

@@ -1,18 +1,18 @@
 //! The tables of a run: one row a flow, one a sample of a port's queue, of a flow, of a
 //! switch's buffer, one a pause of a port.
 
+mod flow_samples;
 mod flows;
 mod pauses;
 mod ports;
-mod rates;
 mod switches;
 
 use std::path::{Path, PathBuf};
 
+pub use flow_samples::{RateRow, RateTable};
 pub use flows::{FlowRow, FlowTable};
 pub use pauses::{PauseRow, PauseTable};
 pub use ports::{PortRow, PortTable, SampledPort};
-pub use rates::{RateRow, RateTable};
 pub use switches::{SwitchRow, SwitchTable};
 
 use crate::Error;
@@ -54,7 +54,7 @@ impl<'a> Taker<'a> {
 
     fn take(&mut self, name: &str) -> Result<Column, Error> {
         match self.frame.columns.iter().position(|(column, _)| column == name) {
-            Some(place) => Ok(self.frame.columns.remove(place).1),
+            Some(index) => Ok(self.frame.columns.remove(index).1),
             None => Err(self.wrong(name, "is missing")),
         }
     }
@@ -167,7 +167,7 @@ mod tests {
 
     /// All files of a grid begin with the same columns, and are read as without them.
     #[test]
-    fn tables_of_a_grid_begin_with_its_points() {
+    fn grid_tables_start_with_point_columns() {
         use crate::input::{PointColumn, PointValue};
         let mut run = testbed::results();
         let column = |name: &str, value| PointColumn { name: name.into(), value };
@@ -216,15 +216,15 @@ mod tests {
             (crate::store::SWITCHES, run.switches.frame()),
             (crate::store::PAUSES, run.pauses.frame()),
         ] {
-            let mut made: Vec<(String, String)> = Vec::new();
+            let mut columns: Vec<(String, String)> = Vec::new();
             for (name, column) in &frame.columns {
                 let name = if name.starts_with("trace_") { "trace_NAME" } else { name };
                 let entry = (name.to_owned(), type_of(column).to_owned());
-                if !made.contains(&entry) {
-                    made.push(entry);
+                if !columns.contains(&entry) {
+                    columns.push(entry);
                 }
             }
-            assert_eq!(made, documented(file), "{file}");
+            assert_eq!(columns, documented(file), "{file}");
         }
     }
 
@@ -244,41 +244,41 @@ mod tests {
     #[test]
     fn a_wrong_column_is_named() {
         let table = testbed::results().flows;
-        let spoilt = |spoil: &dyn Fn(&mut DataFrame)| {
+        let error_after = |modify: &dyn Fn(&mut DataFrame)| {
             let (mut frame, mut bytes) = (table.frame(), Vec::new());
-            spoil(&mut frame);
+            modify(&mut frame);
             crate::parquet::write(&frame, &mut bytes).unwrap();
             FlowTable::read(bytes, Path::new("flows.parquet")).map(|_| ()).unwrap_err().to_string()
         };
         let column =
             |frame: &DataFrame, name: &str| frame.columns.iter().position(|(column, _)| column == name).unwrap();
-        let message = spoilt(&|frame| {
+        let message = error_after(&|frame| {
             frame.columns.remove(column(frame, "fct_ns"));
         });
         assert_eq!(message, "`flows.parquet`, column `fct_ns`: is missing");
-        let message = spoilt(&|frame| {
-            let place = column(frame, "packets");
-            frame.columns[place].1 = Column::Int(vec![-3; frame.rows()]);
+        let message = error_after(&|frame| {
+            let index = column(frame, "packets");
+            frame.columns[index].1 = Column::Int(vec![-3; frame.rows()]);
         });
         assert_eq!(message, "`flows.parquet`, column `packets`: row 0: -3 is below zero");
-        let message = spoilt(&|frame| {
-            let place = column(frame, "class");
-            frame.columns[place].1 = Column::Text((0..frame.rows()).map(|_| "local").collect());
+        let message = error_after(&|frame| {
+            let index = column(frame, "class");
+            frame.columns[index].1 = Column::Text((0..frame.rows()).map(|_| "local").collect());
         });
         assert_eq!(message, "`flows.parquet`, column `class`: row 0: `local` is neither intra nor inter");
-        let message = spoilt(&|frame| {
-            let place = column(frame, "ideal_ns");
-            frame.columns[place].1 = Column::Real(vec![f64::NAN; frame.rows()]);
+        let message = error_after(&|frame| {
+            let index = column(frame, "ideal_ns");
+            frame.columns[index].1 = Column::Real(vec![f64::NAN; frame.rows()]);
         });
         assert_eq!(message, "`flows.parquet`, column `ideal_ns`: row 0: NaN is not a time in nanoseconds");
-        let message = spoilt(&|frame| {
-            let place = column(frame, "src");
-            frame.columns[place].1 = Column::Real(vec![1.0; frame.rows()]);
+        let message = error_after(&|frame| {
+            let index = column(frame, "src");
+            frame.columns[index].1 = Column::Real(vec![1.0; frame.rows()]);
         });
         assert_eq!(message, "`flows.parquet`, column `src`: is not of type INT64");
-        let message = spoilt(&|frame| {
-            let place = column(frame, "start_ns");
-            frame.columns[place].1 = Column::OptReal(vec![None; frame.rows()]);
+        let message = error_after(&|frame| {
+            let index = column(frame, "start_ns");
+            frame.columns[index].1 = Column::OptReal(vec![None; frame.rows()]);
         });
         assert!(message.contains("`fct_ns`"), "{message}");
     }

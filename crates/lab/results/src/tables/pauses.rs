@@ -35,9 +35,9 @@ impl PauseTable {
     /// Returns the table of the recorded pauses.
     pub fn new(setup: &Setup, outcome: &Outcome) -> Self {
         let mut table = Self::default();
-        let mut places = BTreeMap::new();
+        let mut indices = BTreeMap::new();
         for pause in &outcome.pauses {
-            let port = *places.entry(pause.link).or_insert_with(|| {
+            let port = *indices.entry(pause.link).or_insert_with(|| {
                 table.names.push(setup.network.link_name(pause.link));
                 table.names.len() as u32 - 1
             });
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_scenarios_read_back() {
         let row = |port| PauseRow { start_ns: 3, end_ns: 5 + u64::from(port), port };
         let table = PauseTable { names: vec!["a>b".into(), "b>a".into()], rows: vec![row(0), row(1), row(0)] };
         let mut bytes = Vec::new();

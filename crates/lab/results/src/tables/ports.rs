@@ -67,9 +67,9 @@ impl PortTable {
             setup.network.nodes()[from.index()].switch.is_some()
         };
         let mut table = Self::default();
-        let mut places = BTreeMap::new();
+        let mut indices = BTreeMap::new();
         for sample in &outcome.port_samples {
-            let port = *places.entry(sample.link).or_insert_with(|| {
+            let port = *indices.entry(sample.link).or_insert_with(|| {
                 let link = &setup.network.links()[sample.link.index()];
                 let to = setup.network.nodes()[link.to.index()].kind;
                 table.ports.push(SampledPort {
@@ -138,11 +138,11 @@ impl PortTable {
         let [ingress, pseudo, feedback] = later;
         let (ingress, pseudo, feedback) = (ingress?, pseudo?, feedback?);
         let mut table = Self::default();
-        let mut places = BTreeMap::new();
+        let mut indices = BTreeMap::new();
         for row in 0..time.len() {
             let class = LinkClass::from_name(class.get(row))
                 .ok_or_else(|| take.wrong("class", format!("row {row}: no class of links `{}`", class.get(row))))?;
-            let port = *places.entry(link[row]).or_insert_with(|| {
+            let port = *indices.entry(link[row]).or_insert_with(|| {
                 let name = name.get(row).to_owned();
                 table.ports.push(SampledPort {
                     link: link[row],

@@ -35,9 +35,9 @@ impl SwitchTable {
     /// Returns the table of the switch samples.
     pub fn new(setup: &Setup, outcome: &Outcome) -> Self {
         let mut table = Self::default();
-        let mut places = BTreeMap::new();
+        let mut indices = BTreeMap::new();
         for sample in &outcome.switch_samples {
-            let switch = *places.entry(sample.node).or_insert_with(|| {
+            let switch = *indices.entry(sample.node).or_insert_with(|| {
                 table.names.push(setup.network.nodes()[sample.node.index()].name.clone());
                 table.names.len() as u32 - 1
             });
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn switches_are_chosen_by_name_and_by_the_end_of_it() {
+    fn switches_are_selected_by_name_or_suffix() {
         let names = ["dc0.border", "dc1.border", "dc1.core0"].map(String::from).to_vec();
         let row = |switch| SwitchRow { time_ns: 1, switch, buffer_bytes: u64::from(switch) };
         let table = SwitchTable { names, rows: (0..3).map(row).collect() };

@@ -18,29 +18,29 @@ use crate::survey::Survey;
 /// Refuses a scheme with two kinds of credits, or with credits that cannot emulate its data.
 pub(crate) fn check(scheme: &Scheme, host: &Host, buffers: SwitchBuffers) -> Result<(), SpannedError> {
     if *host.receiver_credits {
-        let fault = |what: String| SpannedError::new(host.receiver_credits.origin, what);
+        let error = |message: String| SpannedError::new(host.receiver_credits.origin, message);
         if let Some(law) = scheme.credit_law() {
-            return Err(fault(format!("{} has credits of its own", law.title())).label("expected false"));
+            return Err(error(format!("{} has credits of its own", law.title())).label("expected false"));
         }
         if host.coding.as_ref().is_some() {
-            return Err(fault("receivers give a credit a packet of data, and none for parity".into())
+            return Err(error("receivers give a credit a packet of data, and none for parity".into())
                 .label("expected false, or host.coding = false"));
         }
     }
     let Some(law) = scheme.credit_law() else { return Ok(()) };
-    let fault = |what: &str| SpannedError::new(law.origin, format!("{} {what}", law.title()));
+    let error = |message: &str| SpannedError::new(law.origin, format!("{} {message}", law.title()));
     if host.load_balancing != LoadBalancingConfig::Ecmp {
-        return Err(fault("needs its credits and its data on one path")
+        return Err(error("needs its credits and its data on one path")
             .label("sends credits")
             .help("give its `host`, or [host] where that has no `load_balancing`, load_balancing = \"ecmp\""));
     }
     if host.coding.as_ref().is_some() {
-        return Err(fault("asks for a credit a packet of data, and has none for parity")
+        return Err(error("asks for a credit a packet of data, and has none for parity")
             .label("sends credits")
             .help("give the scheme host.coding = false"));
     }
     if buffers == SwitchBuffers::Shared || scheme.reads_reports() {
-        return Err(fault("needs ports with queues of their own, for data and for credits")
+        return Err(error("needs ports with queues of their own, for data and for credits")
             .label("sends credits")
             .help("give the scheme switch = \"off\", and no law that reads reports of ports"));
     }
@@ -56,9 +56,9 @@ pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Resul
     let patch = scheme.host.as_ref();
     let inherited = patch.is_some_and(|patch| patch.acks.is_some() && patch.ack_every.is_none());
     if host.ack_every.get() > 1 && !inherited {
-        let what =
+        let message =
             format!("receivers acknowledge nothing, and `ack_every` answers {} packets at a time", host.ack_every);
-        return Err(SpannedError::new(host.acks.origin, what).label("expected \"all\", or ack_every = 1"));
+        return Err(SpannedError::new(host.acks.origin, message).label("expected \"all\", or ack_every = 1"));
     }
     let acknowledged = |title: &str| {
         SpannedError::new(host.acks.origin, format!("{title} sends by what is acknowledged"))

@@ -94,9 +94,9 @@ fn links(failure: &Located<Failure>, index: u64, network: &Network, seed: u64) -
                 .label(format!("expected at most {}", links.len())));
         }
         let draws = Draws::new(seed, DRAWS + index);
-        for place in 0..wanted {
-            let other = place + draws.below(place as u64, links.len() - place);
-            links.swap(place, other);
+        for index in 0..wanted {
+            let other = index + draws.below(index as u64, links.len() - index);
+            links.swap(index, other);
         }
         links.truncate(wanted);
     }

@@ -49,7 +49,7 @@ impl Run {
             let kind = match &law.value {
                 LawName::Known(kind) => *kind,
                 // A law in another language traces nothing.
-                LawName::Brought(name) => {
+                LawName::External(name) => {
                     columns.laws.push(name.to_string());
                     continue;
                 }

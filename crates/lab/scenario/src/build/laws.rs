@@ -35,12 +35,12 @@ pub(super) fn plan(config: &Config, scheme: &Scheme, network: &Network) -> Resul
                 Setting::Value(value) => value,
                 Setting::Port => {
                     let port = config.port.settings(LinkClass::Host, scheme.port.as_ref());
-                    let fault =
+                    let error =
                         || SpannedError::new(at.origin, "the scheme's ports towards hosts do not mark on their queue");
-                    let min = port.ecn_min(common).ok_or_else(|| fault().label("there is no threshold to follow"))?;
+                    let min = port.ecn_min(common).ok_or_else(|| error().label("there is no threshold to follow"))?;
                     let value = ParamValue::Bytes(min);
                     if !param.allows(value) {
-                        return Err(fault().label(format!("a threshold of {min} is out of range")));
+                        return Err(error().label(format!("a threshold of {min} is out of range")));
                     }
                     value
                 }
@@ -64,11 +64,11 @@ pub(super) fn plan(config: &Config, scheme: &Scheme, network: &Network) -> Resul
     };
     let planned = |(class, law): (FlowClass, &Located<LawName>)| match &law.value {
         LawName::Known(kind) => Ok(PlannedLaw::Known(*kind, settings(class, *kind)?)),
-        LawName::Brought(name) => {
-            let law = config.external_laws.brought(name, SourceSpan::NOWHERE)?;
+        LawName::External(name) => {
+            let law = config.external_laws.find_law(name, SourceSpan::NOWHERE)?;
             let params = law.with(name, &scheme.written(class, name))?;
             let (language, sha256) = (law.language.value.clone(), law.sha256.value.clone());
-            Ok(PlannedLaw::Brought(ExternalLawPlan { name: Arc::clone(name), language, sha256, params }))
+            Ok(PlannedLaw::External(ExternalLawPlan { name: Arc::clone(name), language, sha256, params }))
         }
     };
     Ok(LawPlan::new([planned(intra)?, planned(inter)?]))
@@ -76,9 +76,9 @@ pub(super) fn plan(config: &Config, scheme: &Scheme, network: &Network) -> Resul
 
 /// Warnings that name the external laws of a run.
 pub(super) fn warnings(plan: &LawPlan) -> Vec<String> {
-    let said = |law: &ExternalLawPlan| {
+    let note = |law: &ExternalLawPlan| {
         let ExternalLawPlan { name, language, sha256, .. } = law;
         format!("{name} is an external law in {language} (SHA-256 {}...), not part of Narrows", &sha256[..12])
     };
-    plan.brought().map(said).collect()
+    plan.external_laws().map(note).collect()
 }

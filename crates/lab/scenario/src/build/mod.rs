@@ -56,7 +56,7 @@ pub struct BuiltRun {
     pub classes: Vec<FlowClass>,
     /// By flow: the entry that it came from, of `[[traffic]]` or, counted behind those, of `[[job]]`.
     pub traffic: Vec<u16>,
-    /// Flows that are complete together: one request.
+    /// Flows of one request, which is complete when all of them are.
     pub requests: Vec<Vec<FlowId>>,
     /// Flows of one collective operation, or of one iteration of a job.
     pub collectives: Vec<Vec<FlowId>>,
@@ -94,14 +94,14 @@ impl Run {
     /// # Errors
     /// When parts of the scenario do not fit each other: a host that is not there, a load that links cannot carry.
     pub fn build(&self) -> Result<BuiltRun, Error> {
-        self.built().map_err(|fault| self.inputs.explain(fault))
+        self.built().map_err(|error| self.inputs.explain(error))
     }
 
     fn built(&self) -> Result<BuiltRun, SpannedError> {
         let config = &*self.config;
         let inputs = self.inputs.of_a_run();
-        let nobody = || SpannedError::new(config.schemes.origin, format!("no scheme `{}`", self.scheme));
-        let scheme: &Scheme = config.schemes.get(&self.scheme).ok_or_else(nobody)?;
+        let unknown_scheme = || SpannedError::new(config.schemes.origin, format!("no scheme `{}`", self.scheme));
+        let scheme: &Scheme = config.schemes.get(&self.scheme).ok_or_else(unknown_scheme)?;
         let reports = scheme.reports();
         let host: Host = config.host.with(scheme.host.as_ref());
         host.check(reports)?;
@@ -150,7 +150,7 @@ impl Run {
             _ => bare,
         };
         let network = match &sharing {
-            Some(sharing) => sharing.lay(network).map_err(topology)?,
+            Some(sharing) => sharing.apply(network).map_err(topology)?,
             None => network,
         };
         if scheme.swing.as_ref().is_some() && network.links().iter().all(|link| link.class != LinkClass::Inter) {
@@ -173,7 +173,7 @@ impl Run {
             .map(|law| law.info().is_none_or(|info| !info.credits))
             .map(|keeps| keeps && !host.receiver_credits);
         let keeps = KeptConnections { intra, inter };
-        let ground = TrafficContext {
+        let context = TrafficContext {
             network: &network,
             routes: &routes,
             survey: &survey,
@@ -201,14 +201,14 @@ impl Run {
             mut warnings,
             notes,
             late: _,
-        } = self.flows(&ground, &coding, keeps)?;
+        } = self.flows(&context, &coding, keeps)?;
         let series =
             series::series(&config.monitor, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let plan = laws::plan(config, scheme, &network)?;
         credits::check_retries(scheme, &flows, &classes, &survey)?;
         let lines = switches::lines(config, scheme, &network, host.mss + host.header)?;
         warnings.extend(laws::warnings(&plan));
-        warnings.extend(deaf(&network, &host, &plan, &modules));
+        warnings.extend(unmet_law_signals(&network, &host, &plan, &modules));
         warnings.extend(always_held(&flows, &host, &survey));
         warnings.extend(asked_early(&network, &flows, &host, &survey));
         warnings.extend(unused_sizes(&host, &plan));
@@ -222,9 +222,9 @@ impl Run {
             Bytes::new(u64::from(host.mss + host.header)),
         ));
         warnings.extend(thresholds::targets(&self.scheme, scheme, &plan, &survey));
-        if let Some(least) = host.rto_min.filter(|least| *least > host.rto_max) {
+        if let Some(rto_min) = host.rto_min.filter(|rto_min| *rto_min > host.rto_max) {
             warnings.push(format!(
-                "host.rto_min ({least}) is over host.rto_max ({}): timeouts grow to the former",
+                "host.rto_min ({rto_min}) is over host.rto_max ({}): timeouts grow to the former",
                 host.rto_max
             ));
         }
@@ -239,12 +239,12 @@ impl Run {
                     .into(),
             );
         }
-        let offered = offered::offered(&network, &routes, &demands);
-        warnings.extend(offered.warning);
+        let link_loads = offered::offered(&network, &routes, &demands);
+        warnings.extend(link_loads.warning);
         let listed = (0..).zip(&flows).filter(|(flow, _)| open_ended.iter().all(|range| !range.contains(flow)));
         let listed: Vec<&FlowSpec> = listed.map(|(_, flow)| flow).collect();
-        let asked = report::OfferedTraffic { arrivals, requested, loops };
-        let mut report = RunReport::new(&network, &survey, &listed, asked, lines, Time::ZERO + *config.stop);
+        let offered = report::OfferedTraffic { arrivals, requested, loops };
+        let mut report = RunReport::new(&network, &survey, &listed, offered, lines, Time::ZERO + *config.stop);
         let intra_rtt = [report.intra_rtt.map(|range| range.max), report.inter_rtt.map(|range| range.min)];
         let intra_rtt = intra_rtt.into_iter().flatten().next().unwrap_or(Span::ZERO);
         let setup = Setup {
@@ -252,7 +252,7 @@ impl Run {
             routes,
             symmetric: credits::need_symmetry(&plan),
             flows,
-            causes,
+            dependencies: causes,
             host,
             modules,
             series,
@@ -262,7 +262,7 @@ impl Run {
             ties,
         };
         (report.path, report.coding) = (setup.host.path, CodingLine::new(&setup));
-        report.most_loaded = offered.most_loaded;
+        report.most_loaded = link_loads.most_loaded;
         let class_line = |class| ClassLine::new(class, &survey, &plan, intra_rtt, setup.host.mss);
         report.classes = [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(class_line).collect();
         report.jobs = jobs.iter().map(JobLine::new).collect();
@@ -293,7 +293,7 @@ impl Run {
     /// Returns the flows of all entries of traffic.
     fn flows(
         &self,
-        ground: &TrafficContext,
+        context: &TrafficContext,
         coding: &Located<OffOr<CodingTable>>,
         keeps: KeptConnections,
     ) -> Result<Drafted, SpannedError> {
@@ -303,18 +303,18 @@ impl Run {
             u16::try_from(index).map_err(|_| SpannedError::new(origin, "over 65,536 entries of traffic and jobs"))
         };
         for (index, entry) in self.config.traffic.iter().enumerate() {
-            let made = make(entry, index, ground)?;
-            all.add(made, limit(index, entry.origin)?, entry.treatment(), ground, coding, keeps)?;
+            let output = make(entry, index, context)?;
+            all.add(output, limit(index, entry.origin)?, entry.treatment(), context, coding, keeps)?;
         }
         for (index, job) in (traffic..).zip(&self.config.job) {
-            let made = make_job(job, index, ground).map_err(|fault| fault.at_least(job.origin))?;
-            all.add(made, limit(index, job.origin)?, job.treatment(), ground, coding, keeps)?;
+            let output = make_job(job, index, context).map_err(|error| error.at_least(job.origin))?;
+            all.add(output, limit(index, job.origin)?, job.treatment(), context, coding, keeps)?;
         }
         if all.flows.is_empty() {
             return Err(SpannedError::new(self.config.traffic.origin, "no traffic: zero flows").label("zero flows"));
         }
         if all.late > 0 {
-            let (late, stop, count) = (all.late, ground.stop, all.flows.len());
+            let (late, stop, count) = (all.late, context.stop, all.flows.len());
             all.warnings.push(format!("{late} of {count} flows would start only at the stop, {stop}, or later"));
         }
         Ok(all)
@@ -364,32 +364,32 @@ impl Drafted {
     /// Adds the flows of the traffic entry with that number.
     fn add(
         &mut self,
-        made: TrafficFlows,
+        output: TrafficFlows,
         entry: u16,
         treatment: FlowOptions,
-        ground: &TrafficContext,
+        context: &TrafficContext,
         coding: &Located<OffOr<CodingTable>>,
         keeps: KeptConnections,
     ) -> Result<(), SpannedError> {
-        let (network, host) = (ground.network, ground.host);
+        let (network, host) = (context.network, context.host);
         let first = index32(self.flows.len());
-        let set_here = self.causes.join(&made.causes, FlowId(first));
-        for draft in made.flows {
+        let renumber = self.causes.join(&output.causes, FlowId(first));
+        for draft in output.flows {
             let same = network.datacenter_of(draft.src) == network.datacenter_of(draft.dst);
             let class = if same { FlowClass::Intra } else { FlowClass::Inter };
             let start = match draft.start {
                 DraftStart::At(span) => {
-                    self.late += u64::from(span >= ground.stop);
+                    self.late += u64::from(span >= context.stop);
                     Start::At(Time::from_ps(span.unsigned_ps()))
                 }
-                DraftStart::Waits { causes, after } => Start::Waits { causes: set_here(causes), after },
+                DraftStart::Waits { causes, after } => Start::Waits { dependencies: renumber(causes), after },
             };
             let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(class));
             if let Some(chosen) = host.coding.filter(|_| coded)
                 && Blocks::checked(draft.size, host.mss, &chosen.code).is_none()
             {
-                let what = format!("a flow of {} has over 4294967295 packets with its parity", draft.size);
-                return Err(SpannedError::new(coding.origin, what).label("expected less parity, or larger packets"));
+                let message = format!("a flow of {} has over 4294967295 packets with its parity", draft.size);
+                return Err(SpannedError::new(coding.origin, message).label("expected less parity, or larger packets"));
             }
             self.flows.push(FlowSpec {
                 src: draft.src,
@@ -405,26 +405,26 @@ impl Drafted {
             self.classes.push(class);
             self.traffic.push(entry);
         }
-        let together = |(low, high): (u32, u32)| (first + low..first + high).map(FlowId).collect();
-        self.requests.extend(made.requests.into_iter().map(together));
-        self.collectives.extend(made.collectives.into_iter().map(together));
-        self.jobs.extend(made.job.map(|job| job.numbered_from(FlowId(first))));
+        let flow_ids = |(low, high): (u32, u32)| (first + low..first + high).map(FlowId).collect();
+        self.requests.extend(output.requests.into_iter().map(flow_ids));
+        self.collectives.extend(output.collectives.into_iter().map(flow_ids));
+        self.jobs.extend(output.job.map(|job| job.numbered_from(FlowId(first))));
         let flows = first..index32(self.flows.len());
         let schedule = |start: Span| {
             let start = Time::from_ps(start.unsigned_ps());
             ScheduleFlows { traffic: usize::from(entry), start, flows: flows.clone() }
         };
-        self.schedules.extend(made.schedule.map(schedule));
-        self.receivers.extend(made.receivers);
-        if made.open_ended {
+        self.schedules.extend(output.schedule.map(schedule));
+        self.receivers.extend(output.receivers);
+        if output.open_ended {
             self.open_ended.push(flows);
         }
-        self.arrivals.extend(made.arrivals);
-        self.demands.extend(made.demands);
-        self.requested.extend(made.requested);
-        self.loops.extend(made.closed_loop);
-        self.warnings.extend(made.warnings);
-        self.notes.extend(made.notes);
+        self.arrivals.extend(output.arrivals);
+        self.demands.extend(output.demands);
+        self.requested.extend(output.requested);
+        self.loops.extend(output.closed_loop);
+        self.warnings.extend(output.warnings);
+        self.notes.extend(output.notes);
         Ok(())
     }
 }
@@ -444,7 +444,7 @@ fn trims_alone(
     let at = of_scheme.filter(|trim| trim.as_ref().is_some()).unwrap_or(&config.port.trim).origin;
     Err(SpannedError::new(at, "a port trims by its own queue, and here the ports of a switch decide together")
         .label("trims")
-        .help(format!("{}; or port.trim = false", network::ALONE)))
+        .help(format!("{}; or port.trim = false", network::INDEPENDENT_PORTS_HELP)))
 }
 
 /// Refuses a clock with ticks longer than a packet: a port could then send an unlimited number of packets at one time.
@@ -456,23 +456,23 @@ fn ticks_fit(config: &Config, network: &Network, packet: u32) -> Result<(), Span
     if tick.is_none() || !tick.tx_time(fastest, Bytes::new(packet.into())).is_zero() {
         return Ok(());
     }
-    let what = format!("a packet of {packet} B lasts {service} at {fastest}, not over a tick of {}", tick.span());
-    Err(SpannedError::new(config.clock.tick.origin, what).label(format!("expected under {service}")))
+    let message = format!("a packet of {packet} B lasts {service} at {fastest}, not over a tick of {}", tick.span());
+    Err(SpannedError::new(config.clock.tick.origin, message).label(format!("expected under {service}")))
 }
 
 /// On-Ramp's threshold under the delay of an empty path.
 fn always_held(flows: &[FlowSpec], host: &HostConfig, survey: &Survey) -> Option<String> {
     let on_ramp = host.on_ramp.filter(|on_ramp| !on_ramp.over_base)?;
     let threshold = on_ramp.params.threshold;
-    let held: Vec<&FlowSpec> = flows.iter().filter(|flow| flow.on_ramp).collect();
+    let on_ramp_flows: Vec<&FlowSpec> = flows.iter().filter(|flow| flow.on_ramp).collect();
     let over = |flow: &&FlowSpec| survey.one_way(flow.src, flow.dst).filter(|&delay| delay > threshold);
-    let delays: Vec<Span> = held.iter().filter_map(over).collect();
+    let delays: Vec<Span> = on_ramp_flows.iter().filter_map(over).collect();
     let longest = delays.iter().max()?;
     Some(format!(
         "On-Ramp's threshold, {threshold}, is below the base one-way delay of {} of {} flows, up to {longest}: each of their \
          packets holds them, with empty queues, too",
         delays.len(),
-        held.len()
+        on_ramp_flows.len()
     ))
 }
 
@@ -552,7 +552,7 @@ fn unused_sizes(host: &HostConfig, laws: &LawPlan) -> Option<String> {
     let mut names = Vec::new();
     for class in [FlowClass::Intra, FlowClass::Inter] {
         let info = laws.law(class)?.0.info();
-        if info.reads_left {
+        if info.reads_bytes_remaining {
             return None;
         }
         names.push(info.name);
@@ -570,7 +570,12 @@ fn unused_sizes(host: &HostConfig, laws: &LawPlan) -> Option<String> {
 
 /// Returns warnings about laws that expect notifications or marks that nothing sends, and about laws that ignore the
 /// notifications that are sent.
-fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[SwitchControllerSpec]) -> Vec<String> {
+fn unmet_law_signals(
+    network: &Network,
+    host: &HostConfig,
+    laws: &LawPlan,
+    modules: &[SwitchControllerSpec],
+) -> Vec<String> {
     let notified = modules
         .iter()
         .any(|spec| matches!(spec.module, SwitchController::RateLimiting(limiting) if !limiting.telemetry));
@@ -587,34 +592,34 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[SwitchC
         let Some((law, params)) = laws.law(class) else { continue };
         let info = law.info();
         let name = info.name;
-        let hears_marks = match info.marks {
-            EcnSupport::Deaf => false,
-            EcnSupport::Heard => true,
+        let reads_marks = match info.marks {
+            EcnSupport::Ignored => false,
+            EcnSupport::Used => true,
             EcnSupport::If(switch) => params.contains(&(switch, LawValue::Switch(true))),
         };
         let notified = notified && class == FlowClass::Inter;
-        if notified && !info.notified && !hears_marks {
+        if notified && !info.notified && !reads_marks {
             effect.push(format!(
                 "LSCC's near end notifies sources of congestion, and the law {name} uses neither notifications nor marks: \
                  DCQCN and laws that read ECN do, and hpcc with near_loop and lscc.telemetry = true"
             ));
         }
         // Where a switch notifies a source, receivers need not.
-        let by_receivers = info.notified && !notified && !hears_marks;
-        if by_receivers && host.cnp.is_none() {
+        let needs_cnps = info.notified && !notified && !reads_marks;
+        if needs_cnps && host.cnp.is_none() {
             effect.push(format!(
                 "the law {name} listens to notifications of congestion, but receivers send none: give [host] \
                  cnp_interval = \"50us\""
             ));
         }
-        let told = hears_marks || by_receivers;
-        if by_codel && !hears_marks {
+        let needs_marks = reads_marks || needs_cnps;
+        if by_codel && !reads_marks {
             effect.push(format!(
                 "CoDel marks ECN-capable packets instead of dropping them, all data is ECN-capable here, and the law {name} \
                  ignores marks: give codel or fq_codel of [port] ecn = false"
             ));
         }
-        if told && !marks {
+        if needs_marks && !marks {
             effect.push(format!("the law {name} listens to marks, but no port marks: give [port] ecn"));
         }
     }

@@ -35,7 +35,7 @@ pub(crate) struct NetworkInputs<'a> {
 }
 
 /// Conditions under which the ports of a switch decide alone.
-pub(super) const ALONE: &str =
+pub(super) const INDEPENDENT_PORTS_HELP: &str =
     "give the scheme switch = \"off\", no `lscc` and no law that reads reports, and [monitor] no predictors";
 
 /// Returns whether the ports of a switch decide together, because it shares a buffer, reports its queues or has
@@ -60,7 +60,7 @@ impl NetworkInputs<'_> {
         if let Some(swing) = self.scheme.swing.as_ref() {
             self.relays(swing, &mut builder)?;
         }
-        self.finished(builder.finish())
+        self.checked_network(builder.finish())
     }
 
     fn cable(&self, rate: Rate, delay: Span) -> CablePorts {
@@ -89,7 +89,7 @@ impl NetworkInputs<'_> {
                 "the ports of a switch that decide together have FIFOs",
             )
             .label("expected false")
-            .help(ALONE));
+            .help(INDEPENDENT_PORTS_HELP));
         }
         if port.discipline != Discipline::Fifo && self.credits.is_some() {
             return Err(SpannedError::new(
@@ -109,8 +109,8 @@ impl NetworkInputs<'_> {
         if tick.value().is_none() || headroom != Headroom::Auto || !pauses {
             return Ok(());
         }
-        let what = "headroom = \"auto\" counts with exact times, and with ticks packets follow each other faster";
-        Err(SpannedError::new(tick.origin, what)
+        let message = "headroom = \"auto\" counts with exact times, and with ticks packets follow each other faster";
+        Err(SpannedError::new(tick.origin, message)
             .label("cuts the time that packets take")
             .help("give [port] headroom in bytes, or as a multiple such as \"1.5bdp\"; or tick = \"off\""))
     }
@@ -134,7 +134,7 @@ impl NetworkInputs<'_> {
         };
         builder.relays(|port| {
             let (near, far) = (self.cable(port.rate, delay), self.cable(port.rate, port.delay));
-            let gate = |headroom| IngressLimit { off: Limit::Alpha(Frac::ONE), hysteresis: Bytes::ZERO, headroom };
+            let gate = |headroom| IngressLimit { xoff: Limit::Alpha(Frac::ONE), xon_offset: Bytes::ZERO, headroom };
             // A relay neither marks nor drops before its buffer is full.
             let bare = PortConfig { buffer: Bytes::MAX, ecn: None, phantom: None, ..*port };
             let toward_border = gate(Headroom::Auto.bytes(&near));
@@ -164,11 +164,11 @@ impl NetworkInputs<'_> {
         Ok(())
     }
 
-    fn finished(&self, built: Result<Network, NetworkError>) -> Result<Network, SpannedError> {
+    fn checked_network(&self, built: Result<Network, NetworkError>) -> Result<Network, SpannedError> {
         built.map_err(|error| SpannedError::new(self.config.topology.origin, error.to_string()))
     }
 
-    fn laid(&self, built: Result<Builder, NetworkError>) -> Result<Builder, SpannedError> {
+    fn checked_builder(&self, built: Result<Builder, NetworkError>) -> Result<Builder, SpannedError> {
         built.map_err(|error| SpannedError::new(self.config.topology.origin, error.to_string()))
     }
 
@@ -232,7 +232,7 @@ impl NetworkInputs<'_> {
             border_links_per_core: fat_trees.border_links_per_core.get(),
             inter,
         };
-        self.laid(built.lay())
+        self.checked_builder(built.lay())
     }
 
     fn clos(&self, clos: &Clos) -> Result<Builder, SpannedError> {
@@ -289,7 +289,7 @@ impl NetworkInputs<'_> {
             border_links: clos.border_links.get(),
             inter,
         };
-        self.laid(built.lay())
+        self.checked_builder(built.lay())
     }
 
     /// The delay of links inside: as given, or solved from the requested round trip between pods.
@@ -341,7 +341,7 @@ impl NetworkInputs<'_> {
 
     fn single_switch(&self, single: &SingleSwitch) -> Result<Network, SpannedError> {
         let hosts = self.hosts(usize::from(single.hosts.get()), &single.rate, &single.delay)?;
-        self.finished(topology::single_switch(&topology::SingleSwitch { hosts }))
+        self.checked_network(topology::single_switch(&topology::SingleSwitch { hosts }))
     }
 
     /// The two ports of each host's cable.

@@ -52,21 +52,21 @@ pub(super) fn offered(network: &Network, routes: &Routes, demands: &[Demand]) ->
     let mut bits = vec![0u128; network.links().len()];
     for &time in &begins {
         let active = |demand: &Demand| demand.from_time <= time && time < demand.to_time;
-        let here: Vec<&Vec<u128>> =
+        let concurrent: Vec<&Vec<u128>> =
             demands.iter().zip(&each).filter(|(demand, _)| active(demand)).map(|(_, bits)| bits).collect();
-        for (link, most) in bits.iter_mut().enumerate() {
-            *most = (*most).max(here.iter().map(|bits| bits[link]).sum());
+        for (link, peak) in bits.iter_mut().enumerate() {
+            *peak = (*peak).max(concurrent.iter().map(|bits| bits[link]).sum());
         }
     }
     let ppm = |link: usize| {
         let rate = u128::from(network.port(LinkId(index32(link))).config().rate.bps()).max(1);
         u64::try_from((bits[link] * 1_000_000 / rate) >> FRACTION).unwrap_or(u64::MAX)
     };
-    let mut most: BTreeMap<LinkGroup, usize> = BTreeMap::new();
+    let mut busiest: BTreeMap<LinkGroup, usize> = BTreeMap::new();
     for (number, link) in network.links().iter().enumerate().filter(|&(number, _)| bits[number] > 0) {
         let [from, to] = [link.from, link.to].map(|node| network.nodes()[node.index()].datacenter);
         let between = (from != to).then_some([from, to]);
-        let known = most.entry(LinkGroup { class: link.class, between }).or_insert(number);
+        let known = busiest.entry(LinkGroup { class: link.class, between }).or_insert(number);
         if ppm(number) > ppm(*known) {
             *known = number;
         }
@@ -76,9 +76,9 @@ pub(super) fn offered(network: &Network, routes: &Routes, demands: &[Demand]) ->
         link: network.link_name(LinkId(index32(link))),
         ppm: ppm(link),
     };
-    let most_loaded: Vec<LinkLoad> = most.iter().map(line).collect();
+    let most_loaded: Vec<LinkLoad> = busiest.iter().map(line).collect();
     let over = (0..bits.len()).filter(|&link| bits[link] > 0 && ppm(link) > OVERLOAD_PPM).count();
-    let worst = most.values().copied().zip(&most_loaded).max_by_key(|(_, load)| load.ppm).filter(|_| over > 0);
+    let worst = busiest.values().copied().zip(&most_loaded).max_by_key(|(_, load)| load.ppm).filter(|_| over > 0);
     let warning = worst.map(|(link, worst)| {
         let on_it = demands.iter().zip(&each).filter(|(_, bits)| bits[link] > 0);
         let entries: BTreeSet<String> = on_it.map(|(it, _)| format!("traffic.{}.load", it.traffic)).collect();

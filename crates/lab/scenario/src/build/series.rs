@@ -25,13 +25,13 @@ pub(crate) fn series(
     for name in &series.ports {
         let found = ports_named(name, network, Some(receivers))?;
         if found.is_empty() {
-            let why = match name.value.as_str() {
+            let reason = match name.value.as_str() {
                 "receiver" => {
                     "no traffic of this scenario has one receiver; \"class:host\" names the ports to hosts".into()
                 }
                 _ => format!("this network's classes are {}", classes(network)),
             };
-            warnings.push(format!("series: no port answers to \"{}\": {why}", name.value));
+            warnings.push(format!("series: no port answers to \"{}\": {reason}", name.value));
         }
         ports.extend(found);
     }
@@ -146,11 +146,11 @@ fn switches_named(name: &Located<String>, network: &Network) -> Result<Vec<NodeI
     if name.value == "all" {
         return Ok(sharing().collect());
     }
-    if let Some(word) = name.strip_prefix("tier:") {
-        let tier = Tier::ALL.into_iter().find(|tier| tier.name() == word).ok_or_else(|| {
-            SpannedError::new(name.origin, format!("unknown tier `{word}`"))
+    if let Some(tier_name) = name.strip_prefix("tier:") {
+        let tier = Tier::ALL.into_iter().find(|tier| tier.name() == tier_name).ok_or_else(|| {
+            SpannedError::new(name.origin, format!("unknown tier `{tier_name}`"))
                 .label("unknown tier")
-                .suggest(word, Tier::ALL.map(Tier::name))
+                .suggest(tier_name, Tier::ALL.map(Tier::name))
         })?;
         return Ok(sharing().filter(|&node| super::switches::tier(network, node) == tier).collect());
     }
@@ -167,10 +167,10 @@ fn switches_named(name: &Located<String>, network: &Network) -> Result<Vec<NodeI
 /// Networks of more links suggest no names.
 const MAX_SUGGESTED: usize = 4_000;
 
-/// The links named `from>to`, or the one of them named `from>to#place`, as [`Network::link_name`] names them.
+/// The links named `from>to`, or the one of them named `from>to#index`, as [`Network::link_name`] names them.
 fn links_named(name: &str, network: &Network) -> Vec<LinkId> {
-    let (ends, place) = match name.split_once('#') {
-        Some((ends, place)) => (ends, Some(place)),
+    let (ends, index) = match name.split_once('#') {
+        Some((ends, index)) => (ends, Some(index)),
         None => (name, None),
     };
     let node = |name: &str| network.nodes().iter().position(|node| node.name == name).map(|at| NodeId(index32(at)));
@@ -178,8 +178,8 @@ fn links_named(name: &str, network: &Network) -> Vec<LinkId> {
         return Vec::new();
     };
     let parallel = network.links_out(from).map(LinkId).filter(|link| network.links()[link.index()].to == to);
-    match place {
+    match index {
         None => parallel.collect(),
-        Some(place) => place.parse().ok().and_then(|place| parallel.clone().nth(place)).into_iter().collect(),
+        Some(index) => index.parse().ok().and_then(|index| parallel.clone().nth(index)).into_iter().collect(),
     }
 }

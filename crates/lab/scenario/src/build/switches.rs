@@ -21,7 +21,7 @@ pub(crate) struct Sharing<'a> {
 impl<'a> Sharing<'a> {
     /// None where no switch shares.
     pub(crate) fn new(config: &'a Config, scheme: &'a Scheme) -> Result<Option<Self>, SpannedError> {
-        let sharing = Self::asked(config, scheme)?;
+        let sharing = Self::requested(config, scheme)?;
         if let Some(sharing) = &sharing {
             Tier::ALL.into_iter().try_for_each(|tier| sharing.settings(tier).check())?;
         }
@@ -48,7 +48,7 @@ impl<'a> Sharing<'a> {
         Ok(sharing)
     }
 
-    fn asked(config: &'a Config, scheme: &'a Scheme) -> Result<Option<Self>, SpannedError> {
+    fn requested(config: &'a Config, scheme: &'a Scheme) -> Result<Option<Self>, SpannedError> {
         let reports = scheme.reports();
         let over = match &scheme.switch {
             Some(OffOr::Off) => return Ok(None),
@@ -74,7 +74,7 @@ impl<'a> Sharing<'a> {
 
     /// Lets the switches of a network share their buffers; relays do already, in their own way. Takes the marks from
     /// those that are not to set any.
-    pub(crate) fn lay(&self, network: Network) -> Result<Network, NetworkError> {
+    pub(crate) fn apply(&self, network: Network) -> Result<Network, NetworkError> {
         let network = network.without_marks(|network, node| !self.settings(tier(network, node)).ecn_marking)?;
         Ok(network.sharing(|network, node| {
             let settings = || self.settings(tier(network, node)).config(self.reports);
@@ -293,12 +293,12 @@ fn too_small(
     let message = format!(
         "switch {name} keeps {headroom} of headroom and {reserved} of reserve, which leaves nothing to share of its buffer of {buffer}"
     );
-    let fault =
+    let error =
         SpannedError::new(origin, message).label(format!("expected over {}", headroom.saturating_add(reserved)));
     if tier == Tier::Relay {
-        return fault.help("the relay's `swing.buffer` must exceed its `swing.headroom`");
+        return error.help("the relay's `swing.buffer` must exceed its `swing.headroom`");
     }
-    fault
+    error
         .at_least(config.topology.origin)
         .help("raise [switch] buffer, or lower `headroom` of [port] or of a link class such as [port.inter], or `reserved`")
         .help("the headroom of a cable grows with its rate and its delay: twice their product at least")

@@ -37,7 +37,7 @@ fn rtt_targets(law: LawKind) -> Vec<RttTarget> {
 
 /// Maximum backlog of a port, and the setting that limits it.
 struct MaxBacklog {
-    most: Bytes,
+    bytes: Bytes,
     limit: &'static str,
 }
 
@@ -63,8 +63,8 @@ pub(super) fn marks(config: &Config, run: &Run, scheme: &Scheme, network: &Netwo
         let Some(room) = room(network, LinkId(number), port) else { continue };
         // The queue that an accepted packet finds is shorter by that packet.
         // Of a buffer of a packet or two another warning speaks.
-        let is_deep = room.most >= packet.times(2);
-        let (name, threshold, effect) = if is_deep && ecn.min.saturating_add(packet) > room.most {
+        let is_deep = room.bytes >= packet.times(2);
+        let (name, threshold, effect) = if is_deep && ecn.min.saturating_add(packet) > room.bytes {
             ("min", ecn.min, "nothing is marked")
         // A shared buffer limits queues dynamically, and marks by chance begin below `max`.
         } else if ecn.max > port.buffer {
@@ -75,10 +75,10 @@ pub(super) fn marks(config: &Config, run: &Run, scheme: &Scheme, network: &Netwo
         let settings = config.port.settings(link.class, scheme.port.as_ref());
         let name = if matches!(settings.ecn, Ecn::Step(_)) { "step" } else { name };
         let key = format!("{}.{name}", key(config, scheme_name, scheme, link.class, "ecn"));
-        let MaxBacklog { most, limit } = room;
+        let MaxBacklog { bytes, limit } = room;
         let message = || {
             let port = network.link_name(LinkId(number));
-            (format!("is {threshold}, and port {port} can queue {most} ({limit}): {effect}"), 0)
+            (format!("is {threshold}, and port {port} can queue {bytes} ({limit}): {effect}"), 0)
         };
         found.entry((key, limit)).or_insert_with(message).1 += 1;
     }
@@ -91,19 +91,19 @@ pub(super) fn marks(config: &Config, run: &Run, scheme: &Scheme, network: &Netwo
 
 /// Returns none where a port queues without limit.
 fn room(network: &Network, link: LinkId, port: &PortConfig) -> Option<MaxBacklog> {
-    let own = (port.buffer != Bytes::MAX).then_some(MaxBacklog { most: port.buffer, limit: "its buffer" });
+    let own = (port.buffer != Bytes::MAX).then_some(MaxBacklog { bytes: port.buffer, limit: "its buffer" });
     let from = network.links()[link.index()].from;
     let Some(switch) = network.nodes()[from.index()].switch else { return own };
     let gates: Vec<fabric::IngressLimit> =
         network.links_out(from).map(|link| network.port(LinkId(link)).config().gate).collect();
-    let shared = switch.buffer.saturating_sub(fabric::kept(&switch, &gates, 1));
+    let shared = switch.buffer.saturating_sub(fabric::reserved_bytes(&switch, &gates, 1));
     if switch.buffer == Bytes::MAX {
         return own;
     }
     let mut rooms: Vec<MaxBacklog> = own.into_iter().collect();
-    rooms.push(MaxBacklog { most: shared, limit: "the shared part of its switch's buffer" });
+    rooms.push(MaxBacklog { bytes: shared, limit: "the shared part of its switch's buffer" });
     if let Some(alpha) = switch.egress_alpha {
-        rooms.push(MaxBacklog { most: dynamic(shared, alpha.bits()), limit: "egress_alpha of its switch" });
+        rooms.push(MaxBacklog { bytes: dynamic(shared, alpha.bits()), limit: "egress_alpha of its switch" });
     }
     // The backlog of a port arrived over the other cables, each up to its limit.
     let others = (network.links_out(from).map(LinkId)).filter(|&other| other != link);
@@ -113,14 +113,14 @@ fn room(network: &Network, link: LinkId, port: &PortConfig) -> Option<MaxBacklog
         let gate = &network.port(other).config().gate;
         let after_pause = if switch.pfc.is_some() { gate.headroom } else { Bytes::ZERO };
         fixed = fixed.saturating_add(switch.reserve).saturating_add(after_pause);
-        match gate.off {
+        match gate.xoff {
             Limit::Bytes(bytes) => fixed = fixed.saturating_add(bytes),
             Limit::Alpha(alpha) => shares = shares.saturating_add(alpha.bits()),
         }
     }
-    let most = fixed.saturating_add(dynamic(shared, shares));
-    rooms.push(MaxBacklog { most, limit: "alpha or xoff of the cables into its switch" });
-    rooms.into_iter().min_by_key(|room| room.most)
+    let bytes = fixed.saturating_add(dynamic(shared, shares));
+    rooms.push(MaxBacklog { bytes, limit: "alpha or xoff of the cables into its switch" });
+    rooms.into_iter().min_by_key(|room| room.bytes)
 }
 
 /// The equilibrium of a dynamic threshold: `alpha / (1 + alpha)` of the shared part; `alpha` in units of 2^-32.

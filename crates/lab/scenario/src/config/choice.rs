@@ -1,4 +1,4 @@
-//! A value or a word in its place.
+//! A value or a keyword in its place.
 
 use serde_json::{Value as Json, json};
 use units::{Bytes, Span};
@@ -73,32 +73,32 @@ pub enum WindowOr<T> {
 }
 
 macro_rules! or_word {
-    ($($choice:ident<$type:ty> as $none:ident or $some:ident, $word:literal, $expects:literal;)*) => {$(
+    ($($choice:ident<$type:ty> as $none:ident or $some:ident, $keyword:literal, $expects:literal;)*) => {$(
         impl Field for $choice<$type> {
             const EXPECTS: &'static str = $expects;
             fn decode(node: &Node) -> Result<Self, SpannedError> {
-                if node.as_str() == Some($word) {
+                if node.as_str() == Some($keyword) {
                     return Ok(Self::$none);
                 }
-                // A text without a digit is a word.
-                if let Some(word) = node.as_str().filter(|text| !text.contains(|c: char| c.is_ascii_digit())) {
-                    return Err(unexpected::<Self>(node).suggest(word, [$word]));
+                // A text without a digit is a keyword.
+                if let Some(keyword) = node.as_str().filter(|text| !text.contains(|c: char| c.is_ascii_digit())) {
+                    return Err(unexpected::<Self>(node).suggest(keyword, [$keyword]));
                 }
                 let read = <$type>::decode(node).map(Self::$some);
-                // The fault of a table is more precise; otherwise the word is accepted, too.
-                read.map_err(|fault| match node.value {
-                    Value::Table(_) => fault,
-                    _ => fault.label(concat!("expected ", $expects)),
+                // The error of a table is more precise; otherwise the keyword is accepted, too.
+                read.map_err(|error| match node.value {
+                    Value::Table(_) => error,
+                    _ => error.label(concat!("expected ", $expects)),
                 })
             }
             fn encode(&self) -> Value {
                 match self {
-                    Self::$none => Value::string($word),
+                    Self::$none => Value::string($keyword),
                     Self::$some(value) => value.encode(),
                 }
             }
             fn schema() -> Json {
-                json!({ "oneOf": [{ "const": $word }, <$type>::schema()] })
+                json!({ "oneOf": [{ "const": $keyword }, <$type>::schema()] })
             }
             fn changed(&self, changes: &mut Changes) {
                 if let Self::$some(value) = self {

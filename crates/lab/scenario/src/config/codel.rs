@@ -52,8 +52,10 @@ impl FqCoDelTable {
         }
         let quantum = self.quantum.get();
         if quantum < MIN_QUANTUM {
-            let what = format!("a quantum of {quantum} B takes many rounds for a packet");
-            return Err(SpannedError::new(self.quantum.origin, what).label(format!("expected at least {MIN_QUANTUM}")));
+            let message = format!("a quantum of {quantum} B takes many rounds for a packet");
+            return Err(
+                SpannedError::new(self.quantum.origin, message).label(format!("expected at least {MIN_QUANTUM}"))
+            );
         }
         let response = if self.ecn { EcnResponse::Mark } else { EcnResponse::Drop };
         let codel = codel(self.target, self.interval, response)?;
@@ -66,19 +68,19 @@ fn codel(target: Located<Span>, interval: Located<Span>, response: EcnResponse) 
         return Err(SpannedError::new(target.origin, "a target of no time").label("expected more than 0"));
     }
     if interval.value > MAX_INTERVAL {
-        let what = format!("an interval of {}", interval.value);
-        return Err(SpannedError::new(interval.origin, what).label(format!("expected at most {MAX_INTERVAL}")));
+        let message = format!("an interval of {}", interval.value);
+        return Err(SpannedError::new(interval.origin, message).label(format!("expected at most {MAX_INTERVAL}")));
     }
     if target.value > interval.value {
-        let what = format!("a target of {} is longer than the interval, {}", target.value, interval.value);
-        let fault = SpannedError::new(target.origin, what);
+        let message = format!("a target of {} is longer than the interval, {}", target.value, interval.value);
+        let error = SpannedError::new(target.origin, message);
         return Err(if target.origin == SourceSpan::NOWHERE {
-            fault
+            error
                 .at_least(interval.origin)
                 .label(format!("expected at least {}", target.value))
                 .help("or give `target`")
         } else {
-            fault.label(format!("expected at most {}", interval.value))
+            error.label(format!("expected at most {}", interval.value))
         });
     }
     Ok(CoDel { target: target.value, interval: interval.value, response })

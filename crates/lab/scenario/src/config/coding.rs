@@ -105,8 +105,8 @@ impl CodingTable {
             (*self.ack_history, self.ack_history.origin, "ack_history = false"),
             (*self.nack == NackWord::Gaps, self.nack.origin, "nack = \"timer\""),
         ];
-        for (tells_by_number, origin, needed) in by_number {
-            if tells_by_number && path.laws() > 1 {
+        for (reports_packet_numbers, origin, needed) in by_number {
+            if reports_packet_numbers && path.laws() > 1 {
                 return Err(SpannedError::new(origin, "a receiver does not know subflows that have laws of their own")
                     .label(format!("needs {needed}, or law_per = \"flow\" in load_balancing")));
             }

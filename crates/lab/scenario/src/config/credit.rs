@@ -48,8 +48,8 @@ impl Field for CreditChoice {
         "\"auto\", \"off\" or { limit = 8, threshold = 2, burst = \"168B\", unscheduled = 2 }";
     fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
-            Value::String(word) if word == "auto" => Ok(Self::Auto),
-            Value::String(word) if word == "off" => Ok(Self::Off),
+            Value::String(keyword) if keyword == "auto" => Ok(Self::Auto),
+            Value::String(keyword) if keyword == "off" => Ok(Self::Off),
             Value::Table(_) => CreditQueueTable::decode(node).map(Self::On),
             _ => Err(unexpected::<Self>(node)),
         }

@@ -82,10 +82,10 @@ impl LossBursts {
                 SpannedError::new(self.group.origin, format!("a group of {group} packets")).label("expected 1 to 64")
             );
         }
-        let most = (group as usize).min(MAX_IN_GROUP);
-        if self.rates.len() > most {
+        let max_rates = (group as usize).min(MAX_IN_GROUP);
+        if self.rates.len() > max_rates {
             let message = format!("{} probabilities for groups of {group} packets", self.rates.len());
-            return Err(SpannedError::new(self.rates.origin, message).label(format!("expected at most {most}")));
+            return Err(SpannedError::new(self.rates.origin, message).label(format!("expected at most {max_rates}")));
         }
         let mut losses = [Frac::ZERO; MAX_IN_GROUP];
         for (loss, share) in losses.iter_mut().zip(self.rates.iter()) {

@@ -316,14 +316,14 @@ pub(crate) enum PortReports {
 impl Host {
     /// Refuses combinations that single values cannot show.
     pub(crate) fn check(&self, int: PortReports) -> Result<(), SpannedError> {
-        let carried = int == PortReports::Carried;
-        let reports = if carried { *self.int_header } else { 0 };
+        let carries_reports = int == PortReports::Carried;
+        let reports = if carries_reports { *self.int_header } else { 0 };
         let wire = u64::from(self.mss.get()) + u64::from(*self.header) + u64::from(reports);
         if wire > 65_535 {
-            let fault = SpannedError::new(self.mss.origin, format!("a packet of {wire} B on the wire is over 65535 B"));
-            let keys = if carried { "payload, header and int_header" } else { "payload and header" };
-            let fault = fault.label(format!("{keys} are at most 65535 together"));
-            return Err(fault.at_least(self.header.origin).at_least(self.int_header.origin));
+            let error = SpannedError::new(self.mss.origin, format!("a packet of {wire} B on the wire is over 65535 B"));
+            let keys = if carries_reports { "payload, header and int_header" } else { "payload and header" };
+            let error = error.label(format!("{keys} are at most 65535 together"));
+            return Err(error.at_least(self.header.origin).at_least(self.int_header.origin));
         }
         if u64::from(self.ack_size.get()) + u64::from(reports) > 65_535 {
             return Err(SpannedError::new(self.ack_size.origin, "an acknowledgement with its reports is over 65535 B")
@@ -349,8 +349,8 @@ impl Host {
             .label("needs recovery = \"selective\""));
         }
         if *self.acks == AcksWord::NackOnly && self.recovery == RecoveryWord::Selective {
-            let what = "a receiver that reports only the first missing packet accepts packets in order only";
-            return Err(SpannedError::new(self.acks.origin, what).label("needs recovery = \"go-back-n\""));
+            let message = "a receiver that reports only the first missing packet accepts packets in order only";
+            return Err(SpannedError::new(self.acks.origin, message).label("needs recovery = \"go-back-n\""));
         }
         self.load_balancing.check(self.unfit_for_own_laws())?;
         if let Some(coding) = self.coding.as_ref() {
@@ -365,15 +365,15 @@ impl Host {
             .label("needs tsq_limit, such as \"256KB\""));
         }
         if self.tcp.as_ref().is_some() {
-            let fault = |needed: String| {
+            let error = |needed: String| {
                 SpannedError::new(self.tcp.origin, "Linux's TCP knows which packets came, and has one law a flow")
                     .label(format!("needs {needed}"))
             };
             if self.recovery != RecoveryWord::Selective {
-                return Err(fault("recovery = \"selective\"".to_owned()));
+                return Err(error("recovery = \"selective\"".to_owned()));
             }
             if self.load_balancing.choice(self.entropies).laws() > 1 {
-                return Err(fault("law_per = \"flow\" in load_balancing".to_owned()));
+                return Err(error("law_per = \"flow\" in load_balancing".to_owned()));
             }
         }
         if let Some(jitter) = self.jitter.as_ref()
@@ -457,13 +457,13 @@ impl Host {
 
     /// Returns the setting that is needed if each subflow has a law of its own; none if all settings fit.
     fn unfit_for_own_laws(&self) -> Option<&'static str> {
-        let unfit = [
+        let incompatible = [
             (self.ack_every.get() > 1, "ack_every = 1"),
             (self.recovery != RecoveryWord::Selective, "recovery = \"selective\""),
             (self.gso_size.get() > self.mss.get().into(), "gso_size = \"0B\""),
             (*self.receiver_credits, "receiver_credits = false"),
         ];
-        unfit.into_iter().find_map(|(is_unfit, needed)| is_unfit.then_some(needed))
+        incompatible.into_iter().find_map(|(is_unfit, needed)| is_unfit.then_some(needed))
     }
 
     fn recovery(&self) -> Recovery {

@@ -55,7 +55,7 @@ impl Field for Placed {
     fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::Integer(_) => HostRef::decode(node).map(Self::Host),
-            Value::String(word) => match word.as_str() {
+            Value::String(keyword) => match keyword.as_str() {
                 "all" => Ok(Self::All),
                 "even" => Ok(Self::Even),
                 "odd" => Ok(Self::Odd),

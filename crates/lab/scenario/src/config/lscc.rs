@@ -65,11 +65,11 @@ impl Lscc {
             }
         }
         match self.r_max {
-            Some(most) if *most < *self.r_min => {
-                let message = format!("the lowest rate, {}, is over the highest, {}", *self.r_min, *most);
+            Some(r_max) if *r_max < *self.r_min => {
+                let message = format!("the lowest rate, {}, is over the highest, {}", *self.r_min, *r_max);
                 Err(SpannedError::new(self.r_min.origin, message)
                     .label("expected at most `r_max`")
-                    .at_least(most.origin))
+                    .at_least(r_max.origin))
             }
             _ => Ok(()),
         }

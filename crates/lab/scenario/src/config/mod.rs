@@ -1,22 +1,22 @@
 //! Types of a scenario file: each table is one definition with its defaults and its documentation.
 
-mod brought;
 mod choice;
 mod clock;
 mod codel;
 mod coding;
 mod credit;
+mod external_law;
 mod failure;
-mod gate;
 mod grid;
 mod host;
+mod ingress_limit;
 mod job;
 mod layered;
 mod lscc;
+mod monitor;
 mod paths;
 mod port;
 mod scheme;
-mod series;
 mod switch;
 mod topology;
 mod traffic;
@@ -29,23 +29,24 @@ use crate::decode::{NamedValues, table};
 use crate::error::SpannedError;
 use crate::tree::Node;
 
-pub use brought::{ExternalLaw, LawName};
 pub use choice::{Auto, OffOr, WindowOr};
 pub use clock::{Clock, ExactTicks, TiesWord};
 pub use codel::{CoDelTable, FqCoDelTable};
 pub use coding::{CodingTable, NackWord, RetransmitWord};
 pub(crate) use credit::CreditLaw;
 pub use credit::{CreditChoice, CreditQueueTable};
+pub use external_law::{ExternalLaw, LawName};
 pub use failure::{Failure, LossBursts};
-pub(crate) use gate::CablePorts;
-pub use gate::{Headroom, XoffThreshold, XonThreshold};
 pub use grid::{Cause, DrawWord, GridValues, RandomPoints, Range, SampleValues, Scale, SpreadWord, Variant};
 #[cfg(feature = "import")]
 pub(crate) use host::PAYLOAD;
 pub(crate) use host::PortReports;
 pub use host::{AcksWord, Host, HostOverrides, OnRampTable, RecoveryWord, TcpTable};
+pub(crate) use ingress_limit::CablePorts;
+pub use ingress_limit::{Headroom, XoffThreshold, XonThreshold};
 pub use job::{Collectives, ComputeTimes, Job, Model, Outermost, Parallel, PipelineWord, Placed, PlacementOrder};
 pub use lscc::{Lscc, SwingTable};
+pub use monitor::{FlowChoice, Monitor, SizeRange};
 pub use paths::{LoadBalancingConfig, PathTable, PathWord, PlbTable, RepsTable, RerouteWord, UnoLbTable};
 pub use port::{
     Ecn, MarkTime, Phantom, PhantomQueue, Port, PortBuffer, PortClassOverrides, PortOverrides, PortSettings,
@@ -53,7 +54,6 @@ pub use port::{
 };
 pub(crate) use scheme::{LAW_PARAMS, law_setting};
 pub use scheme::{LawParams, Scheme, Setting};
-pub use series::{FlowChoice, Monitor, SizeRange};
 pub(crate) use switch::SwitchBuffers;
 pub use switch::{PfcTable, Switch, SwitchBuffer, SwitchClassOverrides, SwitchOverrides, SwitchSettings, Tier};
 pub(crate) use topology::AttachedHosts;
@@ -142,8 +142,8 @@ impl Config {
     /// A scheme's name in tables and plots: its own in the file where laws alone would name several alike.
     pub(crate) fn label_of(&self, name: &str, scheme: &Scheme) -> String {
         let label = scheme.label();
-        let alike = self.schemes.iter().filter(|(_, other)| other.label() == label).count() > 1;
-        if scheme.label.is_none() && alike { name.to_owned() } else { label }
+        let has_duplicate = self.schemes.iter().filter(|(_, other)| other.label() == label).count() > 1;
+        if scheme.label.is_none() && has_duplicate { name.to_owned() } else { label }
     }
 
     /// Refuses combinations that single values cannot show.
@@ -172,34 +172,34 @@ impl Config {
         self.external_laws.check()?;
         for (name, scheme) in &self.schemes.value.0 {
             check_name(name, "a scheme's name")?;
-            scheme.check(&self.external_laws).map_err(|fault| fault.at_least(name.origin))?;
+            scheme.check(&self.external_laws).map_err(|error| error.at_least(name.origin))?;
         }
         for (bin, range) in &self.sizes.0 {
             if CLASSES.contains(&bin.as_str()) {
-                let fault = SpannedError::new(bin.origin, format!("results call other flows `{}`", bin.value));
-                return Err(fault.label("expected another name"));
+                let error = SpannedError::new(bin.origin, format!("results call other flows `{}`", bin.value));
+                return Err(error.label("expected another name"));
             }
             let names = || self.traffic_names();
             if let Some(name) = range.traffic.as_deref().filter(|&name| names().all(|known| known != name)) {
-                let fault = SpannedError::new(bin.origin, format!("no traffic is called `{name}`"));
-                return Err(fault.label("unknown traffic").suggest(name, names()));
+                let error = SpannedError::new(bin.origin, format!("no traffic is called `{name}`"));
+                return Err(error.label("unknown traffic").suggest(name, names()));
             }
         }
         // Results call iterations of collective operations by these names, and other groups of flows by those.
         for entry in self.traffic.iter() {
-            let what = match entry.value {
+            let subject = match entry.value {
                 Traffic::Allreduce(_) => "an allreduce",
                 Traffic::Collective(_) => "a collective",
                 _ => continue,
             };
             let name = entry.name();
             if CLASSES.contains(&name) || self.sizes.get(name).is_some() {
-                let fault = SpannedError::new(
+                let error = SpannedError::new(
                     entry.origin,
-                    format!("{what} is called `{name}`, and so are other flows in results"),
+                    format!("{subject} is called `{name}`, and so are other flows in results"),
                 );
                 let help = format!("no bin of [sizes] may have its name, and it is none of {}", CLASSES.join(", "));
-                return Err(fault.label("expected another name").help(help));
+                return Err(error.label("expected another name").help(help));
             }
         }
         if let Some(entry) = self.traffic.iter().find(|entry| entry.name().is_empty()) {
@@ -217,7 +217,7 @@ impl Config {
         for (index, job) in self.job.iter().enumerate() {
             let name = job.name.as_str();
             check_name(&job.name, "a job's name")?;
-            let taken = if self.job[..index].iter().any(|other| other.name == job.name) {
+            let conflict = if self.job[..index].iter().any(|other| other.name == job.name) {
                 "another job is"
             } else if self.traffic.iter().any(|entry| entry.name() == name) {
                 "some traffic is"
@@ -226,8 +226,8 @@ impl Config {
             } else {
                 continue;
             };
-            let fault = SpannedError::new(job.name.origin, format!("a job is called `{name}`, and so {taken}"));
-            return Err(fault.label("expected another name"));
+            let error = SpannedError::new(job.name.origin, format!("a job is called `{name}`, and so {conflict}"));
+            return Err(error.label("expected another name"));
         }
         Ok(())
     }
@@ -258,14 +258,14 @@ impl Config {
 const CLASSES: [&str; 5] = ["all", "intra", "inter", "requests", "collectives"];
 
 /// Names become parts of paths.
-fn check_name(name: &Located<String>, what: &str) -> Result<(), SpannedError> {
+fn check_name(name: &Located<String>, subject: &str) -> Result<(), SpannedError> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
     if !name.is_empty() && name.len() <= 100 && !name.starts_with('.') && name.chars().all(fine) {
         return Ok(());
     }
     Err(SpannedError::new(
         name.origin,
-        format!("{what} has letters, digits, `-`, `_`, `+` and `.`, 1 to 100 of them; found \"{}\"", name.value),
+        format!("{subject} has letters, digits, `-`, `_`, `+` and `.`, 1 to 100 of them; found \"{}\"", name.value),
     )
     .label("expected a short name"))
 }

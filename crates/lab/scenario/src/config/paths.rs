@@ -171,16 +171,16 @@ impl Field for LoadBalancingConfig {
 }
 
 impl LoadBalancingConfig {
-    /// Refuses combinations that single values cannot show. `unfit`: the setting that a law for each subflow would
+    /// Refuses combinations that single values cannot show. `incompatible`: the setting that a law for each subflow would
     /// need.
-    pub(super) fn check(&self, unfit: Option<&str>) -> Result<(), SpannedError> {
+    pub(super) fn check(&self, incompatible: Option<&str>) -> Result<(), SpannedError> {
         let Self::Table(PathTable::UnoLb(uno_lb)) = self else { return Ok(()) };
         let subflows = uno_lb.subflows;
         if subflows.get() > UnoLb::MAX_SUBFLOWS {
             return Err(SpannedError::new(subflows.origin, format!("{} subflows are too many", subflows.get()))
                 .label(format!("expected 1 to {}", UnoLb::MAX_SUBFLOWS)));
         }
-        match unfit {
+        match incompatible {
             Some(needed) if *uno_lb.law_per == LawsWord::Subflow && subflows.get() > 1 => {
                 Err(SpannedError::new(uno_lb.law_per.origin, "a law for each subflow deals with each packet alone")
                     .label(format!("needs {needed}")))

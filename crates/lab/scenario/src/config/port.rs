@@ -8,7 +8,7 @@ use super::choice::OffOr;
 use super::codel::{CoDelTable, FqCoDelTable};
 use super::credit::CreditChoice;
 use super::failure::LossBursts;
-use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, XoffThreshold, XonThreshold, gate};
+use super::ingress_limit::{ALPHA, CablePorts, HYSTERESIS, Headroom, XoffThreshold, XonThreshold, gate};
 use super::layered::layered;
 use super::topology::either;
 use super::trim::Trimming;
@@ -125,10 +125,10 @@ impl Field for Threshold {
 /// A share as a percentage, exact.
 fn percentage(share: Decimal) -> String {
     let text = share.to_string();
-    let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
-    let padded = format!("{part:0<2}");
+    let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let padded = format!("{fraction:0<2}");
     let (up, down) = padded.split_at(2);
-    let number = format!("{whole}{up}");
+    let number = format!("{integer}{up}");
     let number = number.trim_start_matches('0');
     let number = if number.is_empty() { "0" } else { number };
     if down.is_empty() { format!("{number}%") } else { format!("{number}.{down}%") }
@@ -199,7 +199,7 @@ impl Field for Ecn {
     const EXPECTS: &'static str = "{ min = \"25%\", max = \"75%\" }, { step = \"100KB\" } or \"off\"";
     fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
-            Value::String(word) if word == "off" => Ok(Self::Off),
+            Value::String(keyword) if keyword == "off" => Ok(Self::Off),
             Value::Table(_) if node.get("step").is_some() => StepMarking::decode(node).map(Self::Step),
             Value::Table(_) => RedMarking::decode(node).map(Self::Red),
             _ => Err(unexpected::<Self>(node)),
@@ -253,7 +253,7 @@ impl Field for Phantom {
     const EXPECTS: &'static str = "{ size = \"22.4MB\", drain = 0.9, min = \"2%\", max = \"60%\" } or \"off\"";
     fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
-            Value::String(word) if word == "off" => Ok(Self::Off),
+            Value::String(keyword) if keyword == "off" => Ok(Self::Off),
             Value::Table(_) => PhantomQueue::decode(node).map(Self::On),
             _ => Err(unexpected::<Self>(node)),
         }
@@ -518,19 +518,19 @@ impl PortSettings {
         }
     }
 
-    /// The fault of a threshold in per cent of an unlimited buffer. The default thresholds are in per cent, too.
+    /// The error of a threshold in per cent of an unlimited buffer. The default thresholds are in per cent, too.
     fn relative_to_nothing(&self, threshold: Located<Threshold>) -> SpannedError {
-        let said = threshold.origin != SourceSpan::NOWHERE;
-        let (what, label) = if said {
+        let is_explicit = threshold.origin != SourceSpan::NOWHERE;
+        let (message, label) = if is_explicit {
             ("marks in per cent of an unlimited buffer begin nowhere", "expected a size, or a time")
         } else {
             ("marks begin at 25 % of the buffer by default, and an unlimited buffer has no 25 %", "unlimited")
         };
-        let fault = SpannedError::new(threshold.origin, what).label(label).at_least(self.buffer.origin);
-        let fault = fault.help("give ecn = { min = \"100KB\", max = \"400KB\" } or ecn = \"off\", or limit the buffer");
+        let error = SpannedError::new(threshold.origin, message).label(label).at_least(self.buffer.origin);
+        let error = error.help("give ecn = { min = \"100KB\", max = \"400KB\" } or ecn = \"off\", or limit the buffer");
         // With [switch] only the shared buffer has a limit, and the file has no `unlimited`.
-        let unsaid = self.buffer.origin == SourceSpan::NOWHERE;
-        if unsaid { fault.help("with [switch] ports have no buffer of their own by default") } else { fault }
+        let is_default_buffer = self.buffer.origin == SourceSpan::NOWHERE;
+        if is_default_buffer { error.help("with [switch] ports have no buffer of their own by default") } else { error }
     }
 
     /// The queue discipline. The default thresholds of `ecn` do not apply to CoDel, which marks by itself.
@@ -610,8 +610,8 @@ impl PortSettings {
                 let drain = phantom.drain.0.frac();
                 let drained = rate.scaled(drain);
                 if drained < fabric::SLOWEST {
-                    let what = format!("a phantom queue at {rate} that drains at {drained}");
-                    return Err(SpannedError::new(phantom.drain.origin, what)
+                    let message = format!("a phantom queue at {rate} that drains at {drained}");
+                    return Err(SpannedError::new(phantom.drain.origin, message)
                         .label(format!("expected a share that leaves at least {}", fabric::SLOWEST)));
                 }
                 Some(fabric::Phantom {
@@ -644,9 +644,9 @@ impl PortSettings {
                 MarkTime::Dequeue => MarkAt::Dequeue,
             },
             in_service: match self.in_service_bytes {
-                ServiceView::Remaining => InService::Remainder,
-                ServiceView::All => InService::Whole,
-                ServiceView::None => InService::Excluded,
+                ServiceView::Remaining => InService::Remaining,
+                ServiceView::All => InService::All,
+                ServiceView::None => InService::None,
             },
             loss,
             bursts: self.loss_bursts.as_ref().map(LossBursts::bursts).transpose()?,

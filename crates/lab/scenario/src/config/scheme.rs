@@ -157,8 +157,8 @@ impl Scheme {
         });
         if let Err(error @ SettingError::OutOfOrder { low: (low, _), high: (high, _), .. }) = check_pairs(law, values) {
             // One of the two at least is the file's, the defaults being in order; of two, the first is named.
-            let given = settings.iter().find(|(name, ..)| [low.name, high.name].contains(&name.as_str()));
-            let at = given.map_or(SourceSpan::NOWHERE, |(.., at)| at.origin);
+            let setting = settings.iter().find(|(name, ..)| [low.name, high.name].contains(&name.as_str()));
+            let at = setting.map_or(SourceSpan::NOWHERE, |(.., at)| at.origin);
             return Err(
                 SpannedError::new(at, error.to_string()).label(format!("`{}` is over `{}`", low.name, high.name))
             );
@@ -166,8 +166,8 @@ impl Scheme {
         Ok(settings)
     }
 
-    /// Refuses laws and parameters that do not exist. `brought` are the laws that the catalog does not have.
-    pub(crate) fn check(&self, brought: &NamedValues<ExternalLaw>) -> Result<(), SpannedError> {
+    /// Refuses laws and parameters that do not exist. `external_laws` are the laws that the catalog does not have.
+    pub(crate) fn check(&self, external_laws: &NamedValues<ExternalLaw>) -> Result<(), SpannedError> {
         let (intra, inter) = self.laws()?;
         let own = if intra == inter { vec![intra] } else { vec![intra, inter] };
         for (name, _) in &self.params.value.0 {
@@ -189,12 +189,12 @@ impl Scheme {
             }
         }
         let silent = !self.lscc.as_ref().is_some_and(|lscc| lscc.telemetry);
-        let mut heard = false;
+        let mut has_near_loop = false;
         for (class, law) in self.by_class()? {
             let kind = match &law.value {
                 LawName::Known(kind) => *kind,
-                LawName::Brought(name) => {
-                    brought.brought(name, law.origin)?.with(name, &self.written(class, name))?;
+                LawName::External(name) => {
+                    external_laws.find_law(name, law.origin)?.with(name, &self.written(class, name))?;
                     continue;
                 }
             };
@@ -202,7 +202,7 @@ impl Scheme {
             let near = settings
                 .iter()
                 .find(|(name, setting, _)| name == "near_loop" && *setting == Setting::Value(LawValue::Switch(true)));
-            heard |= near.is_some();
+            has_near_loop |= near.is_some();
             if let (Some((_, _, at)), true) = (near, silent) {
                 return Err(SpannedError::new(
                     at.origin,
@@ -211,7 +211,7 @@ impl Scheme {
                 .label("needs `lscc` with telemetry = true"));
             }
         }
-        if let (Some(lscc), false, false) = (&self.lscc, silent, heard) {
+        if let (Some(lscc), false, false) = (&self.lscc, silent, has_near_loop) {
             return Err(SpannedError::new(
                 lscc.period.origin,
                 "LSCC's near end sends reports of ports, and no law here reads them",
@@ -252,8 +252,9 @@ pub(crate) fn law_setting(law: LawKind, name: &Located<String>, node: &Node) -> 
         format!("{} to {}", param.lowest, param.highest)
     };
     let described = |within: &str| format!("{}'s `{}`{within}: {}", info.title, param.name, param.doc);
-    let outside =
-        |said: String| SpannedError::new(node.origin, said).label(format!("expected {range}")).help(described(""));
+    let outside = |message: String| {
+        SpannedError::new(node.origin, message).label(format!("expected {range}")).help(described(""))
+    };
     if let (Quantity::Count, &Value::Integer(number @ ..0)) = (param.quantity, &node.value) {
         return Err(outside(format!("{}'s `{}` is {number}; it must be {range}", info.title, param.name)));
     }
@@ -265,6 +266,6 @@ pub(crate) fn law_setting(law: LawKind, name: &Located<String>, node: &Node) -> 
         Quantity::Count => u64::decode(node).map(LawValue::Count),
         Quantity::Switch => bool::decode(node).map(LawValue::Switch),
     };
-    let value = value.map_err(|fault| fault.help(described(&format!(", {range}"))))?;
+    let value = value.map_err(|error| error.help(described(&format!(", {range}"))))?;
     check(info, param.name, value).map(|()| Setting::Value(value)).map_err(|error| outside(error.to_string()))
 }

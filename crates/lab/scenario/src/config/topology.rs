@@ -295,9 +295,9 @@ impl Field for Arity {
         match u16::try_from(k) {
             Ok(even @ 2..=128) if even % 2 == 0 => Ok(Self(even)),
             _ => {
-                let fault = SpannedError::new(node.origin, format!("a fat tree's k is even, 2 to 128, not {k}"))
+                let error = SpannedError::new(node.origin, format!("a fat tree's k is even, 2 to 128, not {k}"))
                     .label(format!("expected {}", Self::EXPECTS));
-                Err(if (1..128).contains(&k) { fault.help(format!("did you mean {}?", k + 1)) } else { fault })
+                Err(if (1..128).contains(&k) { error.help(format!("did you mean {}?", k + 1)) } else { error })
             }
         }
     }

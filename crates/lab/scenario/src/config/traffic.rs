@@ -56,7 +56,7 @@ impl FlowState {
     const ALL: [(&'static str, Self); 3] =
         [("complete", Self::Complete), ("received", Self::Received), ("begun", Self::Begun)];
 
-    /// The word for it.
+    /// The keyword for it.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, state)| *state == self).map_or("", |(name, _)| name)
     }
@@ -200,7 +200,7 @@ impl Field for HostSet {
     fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::Array(_) => Vec::decode(node).map(Self::Listed),
-            Value::String(word) => match word.as_str() {
+            Value::String(keyword) => match keyword.as_str() {
                 "all" => Ok(Self::All),
                 "even" => Ok(Self::Even),
                 "odd" => Ok(Self::Odd),

@@ -34,8 +34,8 @@ impl Trimming {
     pub(super) fn config(&self, at: SourceSpan, data: Bytes, rate: Rate) -> Result<Trim, SpannedError> {
         let control = self.control_buffer.value().unwrap_or(data.saturating_add(data));
         if control != Bytes::MAX && rate.tx_time(control) > MAX {
-            let what = format!("a buffer of {control} for control at {rate} lasts over {MAX}");
-            return Err(SpannedError::new(at, what).label("expected less"));
+            let message = format!("a buffer of {control} for control at {rate} lasts over {MAX}");
+            return Err(SpannedError::new(at, message).label("expected less"));
         }
         Ok(Trim { header: self.header.get(), control })
     }

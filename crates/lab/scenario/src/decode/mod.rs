@@ -128,7 +128,7 @@ impl<T: Field> Field for Vec<T> {
         }
     }
     fn encode(&self) -> Value {
-        Value::Array(self.iter().map(|item| Node::made(item.encode())).collect())
+        Value::Array(self.iter().map(|item| Node::generated(item.encode())).collect())
     }
     fn schema() -> Json {
         json!({ "type": "array", "items": T::schema() })

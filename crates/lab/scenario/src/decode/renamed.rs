@@ -86,8 +86,8 @@ mod tests {
         let schema = crate::schema::json_schema();
         let mut all = Vec::new();
         tables(&schema, &mut all);
-        let words = RENAMED.iter().copied().chain(FOREIGN.iter().map(|&(name, of, _)| (name, of)));
-        for (old, new) in words {
+        let renames = RENAMED.iter().copied().chain(FOREIGN.iter().map(|&(name, of, _)| (name, of)));
+        for (old, new) in renames {
             assert!(all.iter().any(|keys| keys.contains(&new) && !keys.contains(&old)), "{old}, {new}");
         }
     }

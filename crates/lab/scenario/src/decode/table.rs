@@ -36,7 +36,7 @@ impl<'a> TableReader<'a> {
 
     pub(crate) fn get<T: Field>(&self, key: &str) -> Result<Option<T>, SpannedError> {
         let Some(entry) = self.entries.iter().find(|entry| entry.key == key) else { return Ok(None) };
-        T::decode(&entry.node).map(Some).map_err(|fault| fault.at_least(self.origin))
+        T::decode(&entry.node).map(Some).map_err(|error| error.at_least(self.origin))
     }
 
     pub(crate) fn missing<T: Field>(&self, key: &str) -> SpannedError {
@@ -162,7 +162,7 @@ macro_rules! schema_required {
 
 /// Defines a choice among words.
 macro_rules! words {
-    ($(#[doc = $doc:literal])+ $name:ident, $expects:literal { $($(#[doc = $word_doc:literal])+ $variant:ident = $word:literal,)* }) => {
+    ($(#[doc = $doc:literal])+ $name:ident, $expects:literal { $($(#[doc = $word_doc:literal])+ $variant:ident = $keyword:literal,)* }) => {
         $(#[doc = $doc])+
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum $name {
@@ -170,10 +170,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// The word in files.
+            /// The keyword in files.
             pub const fn name(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $word,)*
+                    $(Self::$variant => $keyword,)*
                 }
             }
         }
@@ -183,8 +183,8 @@ macro_rules! words {
 
             fn decode(node: &$crate::tree::Node) -> Result<Self, $crate::error::SpannedError> {
                 match node.as_str() {
-                    $(Some($word) => Ok(Self::$variant),)*
-                    Some(word) => Err($crate::decode::unexpected::<Self>(node).suggest(word, [$($word),*])),
+                    $(Some($keyword) => Ok(Self::$variant),)*
+                    Some(keyword) => Err($crate::decode::unexpected::<Self>(node).suggest(keyword, [$($keyword),*])),
                     None => Err($crate::decode::unexpected::<Self>(node)),
                 }
             }
@@ -194,7 +194,7 @@ macro_rules! words {
             }
 
             fn schema() -> serde_json::Value {
-                serde_json::json!({ "enum": [$($word),*] })
+                serde_json::json!({ "enum": [$($keyword),*] })
             }
         }
     };
@@ -217,9 +217,9 @@ macro_rules! kinds {
                 let (kind, rest) = $crate::decode::split_kind(node, &kinds)?;
                 match kind.value.as_str() {
                     $($kind => <$table as $crate::decode::Field>::decode(&rest).map(Self::$variant),)*
-                    word => Err($crate::error::SpannedError::new(kind.origin, format!("unknown kind `{word}`"))
+                    keyword => Err($crate::error::SpannedError::new(kind.origin, format!("unknown kind `{keyword}`"))
                         .label("unknown kind")
-                        .suggest(word, kinds)),
+                        .suggest(keyword, kinds)),
                 }
             }
 
@@ -268,7 +268,7 @@ pub(crate) fn split_kind(node: &Node, kinds: &[&str]) -> Result<(Located<String>
 
 pub(crate) fn with_kind(kind: &str, table: Value) -> Value {
     let Value::Table(mut entries) = table else { return table };
-    let node = Node::made(Value::string(kind));
+    let node = Node::generated(Value::string(kind));
     entries.insert(0, Entry { key: "kind".into(), key_origin: SourceSpan::NOWHERE, node });
     Value::Table(entries)
 }

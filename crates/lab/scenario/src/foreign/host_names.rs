@@ -13,13 +13,13 @@ pub(crate) struct HostNames {
     /// By host: its datacenter.
     datacenter: Vec<u16>,
     /// Description of the network, for messages.
-    pub(super) what: String,
+    pub(super) network_name: String,
 }
 
 impl HostNames {
     /// Returns the hosts of an unknown network: none.
-    pub(crate) fn unknown(what: impl Into<String>) -> Self {
-        Self { hosts: Vec::new(), datacenter: Vec::new(), what: what.into() }
+    pub(crate) fn unknown(network_name: impl Into<String>) -> Self {
+        Self { hosts: Vec::new(), datacenter: Vec::new(), network_name: network_name.into() }
     }
 
     /// The same, once the network is known.
@@ -27,13 +27,14 @@ impl HostNames {
         let hosts: Vec<String> =
             network.hosts().iter().map(|node| network.nodes()[node.index()].name.clone()).collect();
         let datacenter = (0..index32(hosts.len())).map(|host| network.datacenter_of(HostId(host))).collect();
-        Self { hosts, datacenter, what: self.what }
+        Self { hosts, datacenter, network_name: self.network_name }
     }
 
-    /// Returns hosts for `ranks` ranks, or for other participants that each need one; `who` is their name in errors.
-    pub(super) fn place(&self, ranks: usize, peer: &str, placement: Placement) -> Result<Vec<HostRef>, SpannedError> {
+    /// Returns hosts for `ranks` ranks, or for other participants that each need one; `peer` is their name in errors.
+    pub(super) fn assign(&self, ranks: usize, peer: &str, placement: Placement) -> Result<Vec<HostRef>, SpannedError> {
         if ranks > self.hosts.len() {
-            let message = format!("{ranks} {peer} do not fit {}, which has {} hosts", self.what, self.hosts.len());
+            let message =
+                format!("{ranks} {peer} do not fit {}, which has {} hosts", self.network_name, self.hosts.len());
             return Err(SpannedError::new(SourceSpan::NOWHERE, message)
                 .help("each has a host of its own: give a larger network"));
         }
@@ -43,7 +44,7 @@ impl HostNames {
             of[usize::from(datacenter)].push(host);
         }
         of.retain(|hosts| !hosts.is_empty());
-        let mut taken = vec![0; of.len()];
+        let mut next_host = vec![0; of.len()];
         let mut hosts = Vec::with_capacity(ranks);
         for rank in 0..ranks {
             let datacenter = match placement {
@@ -54,16 +55,16 @@ impl HostNames {
                 Placement::Block => rank * of.len() / ranks,
                 Placement::Cyclic => rank % of.len(),
             };
-            let Some(&host) = of[datacenter].get(taken[datacenter]) else {
+            let Some(&host) = of[datacenter].get(next_host[datacenter]) else {
                 let message = format!(
                     "datacenter {datacenter} of {} has {} hosts, too few for its part of {ranks} {peer}",
-                    self.what,
+                    self.network_name,
                     of[datacenter].len()
                 );
                 return Err(SpannedError::new(SourceSpan::NOWHERE, message)
                     .help("the placement `packed` takes hosts as they are numbered"));
             };
-            taken[datacenter] += 1;
+            next_host[datacenter] += 1;
             hosts.push(HostRef::Index(host));
         }
         Ok(hosts)

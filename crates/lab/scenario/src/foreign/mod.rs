@@ -34,19 +34,19 @@ impl<'a> Foreign<'a> {
     /// The file as text.
     fn text(&self) -> Result<&'a str, SpannedError> {
         std::str::from_utf8(self.bytes).map_err(|_| {
-            let why = files::utf8(self.bytes.to_vec()).err().unwrap_or_default();
-            SpannedError::new(SourceSpan::NOWHERE, format!("cannot read `{}`: {why}", self.name))
+            let reason = files::utf8(self.bytes.to_vec()).err().unwrap_or_default();
+            SpannedError::new(SourceSpan::NOWHERE, format!("cannot read `{}`: {reason}", self.name))
         })
     }
 
-    /// Returns the fault of a parser's error.
-    pub(crate) fn fault(&self, error: formats::Error) -> SpannedError {
+    /// Converts a parser's error.
+    pub(crate) fn error(&self, error: formats::Error) -> SpannedError {
         match error {
-            formats::Error::Text { at, what, expected } => {
-                SpannedError::new(SourceSpan::new(self.source, at.range()), what).label(expected)
+            formats::Error::Text { at, problem, expected } => {
+                SpannedError::new(SourceSpan::new(self.source, at.range()), problem).label(expected)
             }
-            formats::Error::Bytes { at, what, expected } => {
-                SpannedError::new(SourceSpan::NOWHERE, format!("`{}`, byte {}: {what}", self.name, at.range().start))
+            formats::Error::Bytes { at, problem, expected } => {
+                SpannedError::new(SourceSpan::NOWHERE, format!("`{}`, byte {}: {problem}", self.name, at.range().start))
                     .help(expected)
             }
         }
@@ -79,7 +79,7 @@ pub(crate) enum NetworkSource {
 pub(crate) struct ForeignTraffic {
     /// Source of the traffic, in words.
     pub(crate) from: &'static str,
-    what: Unplaced,
+    contents: Unplaced,
     /// Assumptions, and parts that were left out.
     pub(crate) notes: Vec<String>,
 }
@@ -92,16 +92,16 @@ enum Unplaced {
 impl ForeignTraffic {
     /// Returns the number of hosts that it needs.
     pub(crate) fn hosts(&self) -> usize {
-        match &self.what {
-            Unplaced::Messages(made) => made.ranks,
+        match &self.contents {
+            Unplaced::Messages(built) => built.ranks,
             Unplaced::Transfers(sent) => transfers::ends(sent).len(),
         }
     }
 
     /// Returns the latest time at which the last flow begins, as far as it is known.
     pub(crate) fn last(&self) -> Span {
-        match &self.what {
-            Unplaced::Messages(made) => made.computes,
+        match &self.contents {
+            Unplaced::Messages(built) => built.computes,
             Unplaced::Transfers(sent) => sent.iter().map(|sent| sent.start).max().unwrap_or(Span::ZERO),
         }
     }
@@ -109,14 +109,14 @@ impl ForeignTraffic {
     /// Returns the flows on hosts of a network, and all notes. Names in the file are looked up in a given network.
     pub(crate) fn on(
         self,
-        seats: &HostNames,
+        host_names: &HostNames,
         network: NetworkSource,
         placement: Placement,
     ) -> Result<(Vec<ForeignFlow>, Vec<String>), SpannedError> {
         let mut notes = self.notes;
-        let listed = match self.what {
-            Unplaced::Messages(made) => made.on(seats, placement, &mut notes)?,
-            Unplaced::Transfers(sent) => transfers::on(&sent, seats, network, placement, &mut notes)?,
+        let listed = match self.contents {
+            Unplaced::Messages(built) => built.on(host_names, placement, &mut notes)?,
+            Unplaced::Transfers(sent) => transfers::on(&sent, host_names, network, placement, &mut notes)?,
         };
         Ok((listed, notes))
     }
@@ -124,10 +124,10 @@ impl ForeignTraffic {
 
 /// A flow's size: as much as files hold, and as many packets as are counted.
 pub(crate) fn flow_size(bytes: u64, payload: u32, origin: SourceSpan) -> Result<u64, SpannedError> {
-    let most = LARGEST.min(u64::from(payload) * u64::from(u32::MAX));
-    if (1..=most).contains(&bytes) {
+    let max = LARGEST.min(u64::from(payload) * u64::from(u32::MAX));
+    if (1..=max).contains(&bytes) {
         return Ok(bytes);
     }
-    let most = write_bytes(Bytes::new(most));
-    Err(SpannedError::new(origin, format!("a flow of {bytes} B")).label(format!("expected 1 B to {most}")))
+    let max = write_bytes(Bytes::new(max));
+    Err(SpannedError::new(origin, format!("a flow of {bytes} B")).label(format!("expected 1 B to {max}")))
 }

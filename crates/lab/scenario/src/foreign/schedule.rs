@@ -26,21 +26,21 @@ use crate::quantity::{MAX_SPAN, write_bytes, write_span};
 pub(crate) const GOAL: FileKind = FileKind {
     name: "a GOAL schedule",
     expected: "expected `num_ranks N`, then blocks such as `rank 0 { l1: send 100b to 1 }`, or a binary schedule",
-    fits: |file| file.lines().any(|line| line.contains("num_ranks")),
+    matches: |file| file.lines().any(|line| line.contains("num_ranks")),
 };
 
 /// An algorithm of MSCCL.
 pub(crate) const MSCCL: FileKind = FileKind {
     name: "an algorithm of MSCCL",
     expected: "expected XML with <algo>",
-    fits: |file| file.lines().any(|line| line.contains("<algo")),
+    matches: |file| file.lines().any(|line| line.contains("<algo")),
 };
 
 /// A workload of SimAI.
 pub(crate) const SIMAI: FileKind = FileKind {
     name: "a workload of SimAI",
     expected: "expected a first line such as `HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ... all_gpus: 32`",
-    fits: |file| file.first().contains("model_parallel_NPU_group") || file.begins_with(&formats::simai::POLICIES),
+    matches: |file| file.first().contains("model_parallel_NPU_group") || file.begins_with(&formats::simai::POLICIES),
 };
 
 /// Events of all flows together that a scenario may wait for, and the work to find them.
@@ -50,7 +50,7 @@ const MAX_EVENTS: usize = 40_000_000;
 /// bytes have ended once they have begun: the S of LogGOPSim.
 pub(crate) fn goal(file: Foreign<'_>, eager: Bytes) -> Result<ForeignTraffic, SpannedError> {
     let shown = if is_binary(file.bytes) { Foreign { source: None, ..file } } else { file };
-    let goal = read(file.bytes).map_err(|error| shown.fault(error))?;
+    let goal = read(file.bytes).map_err(|error| shown.error(error))?;
     let mut notes = Vec::new();
     if eager > Bytes::ZERO {
         notes.push(format!("sends of up to {} have ended once they have begun (eager)", write_bytes(eager)));
@@ -71,7 +71,7 @@ pub(crate) fn chakra(files: &[Foreign<'_>], groups: &ProcessGroups) -> Result<Fo
     let bytes: Vec<&[u8]> = files.iter().map(|file| file.bytes).collect();
     let read = formats::chakra::read(&bytes, groups);
     let (goal, found) = read.map_err(|(number, error)| match files.get(number) {
-        Some(file) => file.fault(error),
+        Some(file) => file.error(error),
         None => SpannedError::new(SourceSpan::NOWHERE, error.to_string()),
     })?;
     let mut notes = vec![format!(
@@ -92,7 +92,7 @@ pub(crate) fn chakra(files: &[Foreign<'_>], groups: &ProcessGroups) -> Result<Fo
 
 /// An algorithm of MSCCL in XML, which works on `size` bytes: one loop of it.
 pub(crate) fn msccl(file: Foreign<'_>, size: Bytes) -> Result<ForeignTraffic, SpannedError> {
-    let goal = formats::msccl::read(file.text()?, size.get()).map_err(|error| file.fault(error))?;
+    let goal = formats::msccl::read(file.text()?, size.get()).map_err(|error| file.error(error))?;
     let note = format!(
         "one loop of the algorithm, on {}: copies and reductions take no time, and a block's next step does not wait until what it sends is acknowledged",
         write_bytes(size)
@@ -103,7 +103,7 @@ pub(crate) fn msccl(file: Foreign<'_>, size: Bytes) -> Result<ForeignTraffic, Sp
 /// A workload of SimAI.
 pub(crate) fn simai(file: Foreign<'_>, options: WorkloadOptions) -> Result<ForeignTraffic, SpannedError> {
     let passes = options.passes;
-    let (goal, found) = formats::simai::read(file.text()?, options).map_err(|error| file.fault(error))?;
+    let (goal, found) = formats::simai::read(file.text()?, options).map_err(|error| file.error(error))?;
     let formats::simai::Parallel { tensor, expert, data } = found.parallel;
     let mut notes = vec![
         format!(
@@ -122,9 +122,9 @@ pub(crate) fn simai(file: Foreign<'_>, options: WorkloadOptions) -> Result<Forei
             found.micro_batches
         ));
     }
-    for (count, why) in [(found.empty, "of no bytes"), (found.alone, "of groups of one rank")] {
+    for (count, reason) in [(found.empty, "of no bytes"), (found.alone, "of groups of one rank")] {
         if count > 0 {
-            notes.push(format!("left out: {}", counted(count, &format!("collective {why}"))));
+            notes.push(format!("left out: {}", counted(count, &format!("collective {reason}"))));
         }
     }
     if !found.assumed.is_empty() {
@@ -134,9 +134,9 @@ pub(crate) fn simai(file: Foreign<'_>, options: WorkloadOptions) -> Result<Forei
         notes.push(format!("left out of the first line, not known: {}", found.unknown.join(", ")));
     }
     let mut traffic = messages("SimAI", &goal, Bytes::ZERO, &Files(&[file]), notes)?;
-    if let Unplaced::Messages(made) = &mut traffic.what {
+    if let Unplaced::Messages(built) = &mut traffic.contents {
         // A rank's computations follow each other here.
-        made.computing = 0;
+        built.computing = 0;
     }
     Ok(traffic)
 }
@@ -178,27 +178,27 @@ fn messages(
     files: &Files<'_>,
     notes: Vec<String>,
 ) -> Result<ForeignTraffic, SpannedError> {
-    Ok(ForeignTraffic { from, what: Unplaced::Messages(flows(goal, eager.get(), files)?), notes })
+    Ok(ForeignTraffic { from, contents: Unplaced::Messages(flows(goal, eager.get(), files)?), notes })
 }
 
 /// The schedule's file, or one for each rank.
 struct Files<'a>(&'a [Foreign<'a>]);
 
 impl Files<'_> {
-    /// Returns the fault of an operation of a rank.
-    fn fault(&self, rank: u32, at: formats::ByteRange, what: impl Into<String>, expected: &str) -> SpannedError {
-        let (what, range) = (what.into(), at.range());
+    /// Returns the error of an operation of a rank.
+    fn error(&self, rank: u32, at: formats::ByteRange, message: impl Into<String>, expected: &str) -> SpannedError {
+        let (message, range) = (message.into(), at.range());
         let Some(file) = self.0.get(rank as usize).or(self.0.first()) else {
-            return SpannedError::new(SourceSpan::NOWHERE, what).help(expected);
+            return SpannedError::new(SourceSpan::NOWHERE, message).help(expected);
         };
         match file.source {
-            Some(source) => SpannedError::new(SourceSpan::new(source, range), what).label(expected),
-            None => SpannedError::new(SourceSpan::NOWHERE, format!("`{}`, byte {}: {what}", file.name, range.start))
+            Some(source) => SpannedError::new(SourceSpan::new(source, range), message).label(expected),
+            None => SpannedError::new(SourceSpan::NOWHERE, format!("`{}`, byte {}: {message}", file.name, range.start))
                 .help(expected),
         }
     }
 
-    /// The file that has all ranks, for a fault without help of its own.
+    /// The file that has all ranks, for an error without help of its own.
     fn origin(&self, at: formats::ByteRange) -> SourceSpan {
         let source = self.0.first().and_then(|file| file.source);
         source.map_or(SourceSpan::NOWHERE, |source| SourceSpan::new(source, at.range()))
@@ -247,36 +247,41 @@ type FlowOf = Vec<Vec<Option<u32>>>;
 type Unmatched = (u32, u64, formats::ByteRange);
 
 /// Matches receives with sends of the same ranks and tag, in order; sends are flows by rank, in order.
-fn matched(goal: &Goal, files: &Files<'_>, made: &mut BuiltSchedule) -> Result<FlowOf, SpannedError> {
+fn matched(goal: &Goal, files: &Files<'_>, built: &mut BuiltSchedule) -> Result<FlowOf, SpannedError> {
     let mut of: FlowOf = goal.ranks.iter().map(|rank| vec![None; rank.ops.len()]).collect();
     let mut sent: BTreeMap<(u32, u32, u32), VecDeque<Unmatched>> = BTreeMap::new();
     for (number, rank) in (0u32..).zip(&goal.ranks) {
-        for (op, what) in rank.ops.iter().enumerate() {
-            let OpKind::Send { bytes, to, tag } = what.kind else { continue };
-            let origin = files.origin(what.at);
-            let flow = index32(made.flows.len());
+        for (op, operation) in rank.ops.iter().enumerate() {
+            let OpKind::Send { bytes, to, tag } = operation.kind else { continue };
+            let origin = files.origin(operation.at);
+            let flow = index32(built.flows.len());
             let size = flow_size(bytes, PAYLOAD.get().into(), origin)?;
-            made.flows.push(ScheduledFlow { src: number, dst: to, bytes: size, begin: When::default() });
+            built.flows.push(ScheduledFlow { src: number, dst: to, bytes: size, begin: When::default() });
             of[number as usize][op] = Some(flow);
-            sent.entry((number, to, tag)).or_default().push_back((flow, bytes, what.at));
+            sent.entry((number, to, tag)).or_default().push_back((flow, bytes, operation.at));
         }
     }
     for (number, rank) in (0u32..).zip(&goal.ranks) {
-        for (op, what) in rank.ops.iter().enumerate() {
-            let OpKind::Recv { bytes, from, tag } = what.kind else { continue };
+        for (op, operation) in rank.ops.iter().enumerate() {
+            let OpKind::Recv { bytes, from, tag } = operation.kind else { continue };
             let next = sent.get_mut(&(from, number, tag)).and_then(VecDeque::pop_front);
             let Some((flow, size, _)) = next else {
                 let message = format!("no send of rank {from} is left for this receive of rank {number}, tag {tag}");
-                return Err(files.fault(number, what.at, message, "expected as many sends as receives of each tag"));
+                return Err(files.error(
+                    number,
+                    operation.at,
+                    message,
+                    "expected as many sends as receives of each tag",
+                ));
             };
-            made.other_sizes += usize::from(size != bytes);
+            built.other_sizes += usize::from(size != bytes);
             of[number as usize][op] = Some(flow);
         }
     }
     let lost = sent.iter().filter_map(|(key, left)| left.front().map(|&(.., at)| (at, key)));
     if let Some((at, &(from, to, tag))) = lost.min() {
         let message = format!("rank {to} has no receive left for this send of rank {from}, tag {tag}");
-        return Err(files.fault(from, at, message, "expected as many receives as sends of each tag"));
+        return Err(files.error(from, at, message, "expected as many receives as sends of each tag"));
     }
     Ok(of)
 }
@@ -286,7 +291,7 @@ fn flows(goal: &Goal, eager: u64, files: &Files<'_>) -> Result<BuiltSchedule, Sp
         .ranks
         .iter()
         .filter(|rank| rank.ops.iter().filter(|op| matches!(op.kind, OpKind::Calc { ns: 1.. })).nth(1).is_some());
-    let mut made = BuiltSchedule {
+    let mut built = BuiltSchedule {
         ranks: goal.ranks.len(),
         computing: computing.count(),
         eager,
@@ -295,28 +300,29 @@ fn flows(goal: &Goal, eager: u64, files: &Files<'_>) -> Result<BuiltSchedule, Sp
         other_sizes: 0,
         idle: 0,
     };
-    let flow_of = matched(goal, files, &mut made)?;
-    if made.flows.is_empty() {
+    let flow_of = matched(goal, files, &mut built)?;
+    if built.flows.is_empty() {
         return Err(
             SpannedError::new(SourceSpan::NOWHERE, format!("{} sends nothing", files.names())).help("expected a send")
         );
     }
-    let mut places = vec![formats::ByteRange::default(); made.flows.len()];
+    let mut op_ranges = vec![formats::ByteRange::default(); built.flows.len()];
     let mut work = 0;
     for (number, rank) in goal.ranks.iter().enumerate() {
         for (op, flow) in flow_of[number].iter().enumerate() {
             if let (Some(flow), OpKind::Send { .. }) = (flow, rank.ops[op].kind) {
-                places[*flow as usize] = rank.ops[op].at;
+                op_ranges[*flow as usize] = rank.ops[op].at;
             }
         }
-        of_rank(rank, index32(number), &flow_of[number], files, &mut made, &mut work)?;
+        of_rank(rank, index32(number), &flow_of[number], files, &mut built, &mut work)?;
     }
-    let after = |flow: usize| made.flows[flow].begin.events.iter().map(|event| event.flow as usize).collect::<Vec<_>>();
-    if let Some(circle) = find_dependency_cycle(made.flows.len(), after) {
-        let message = format!("this send waits for itself, through {} others: it would never start", circle.len() - 1);
-        return Err(files.fault(made.flows[circle[0]].src, places[circle[0]], message, "a circle of messages"));
+    let after =
+        |flow: usize| built.flows[flow].begin.events.iter().map(|event| event.flow as usize).collect::<Vec<_>>();
+    if let Some(cycle) = find_dependency_cycle(built.flows.len(), after) {
+        let message = format!("this send waits for itself, through {} others: it would never start", cycle.len() - 1);
+        return Err(files.error(built.flows[cycle[0]].src, op_ranges[cycle[0]], message, "a cycle of messages"));
     }
-    Ok(made)
+    Ok(built)
 }
 
 /// Determines the start of each send of a rank.
@@ -325,14 +331,14 @@ fn of_rank(
     number: u32,
     flow_of: &[Option<u32>],
     files: &Files<'_>,
-    made: &mut BuiltSchedule,
+    built: &mut BuiltSchedule,
     work: &mut usize,
 ) -> Result<(), SpannedError> {
     let count = rank.ops.len();
     let first = |op: usize| rank.edges.partition_point(|edge| (edge.op as usize) < op);
     let on = |op: usize| rank.edges[first(op)..].iter().take_while(move |edge| edge.op as usize == op);
     let order = order(rank).map_err(|op| {
-        files.fault(number, rank.ops[op].at, "this operation waits for itself: it would never start", "a circle")
+        files.error(number, rank.ops[op].at, "this operation waits for itself: it would never start", "a cycle")
     })?;
     // Number of users of an operation's begin and end times; the times are freed after the last one.
     let mut users = vec![0u32; count];
@@ -353,10 +359,10 @@ fn of_rank(
                 *before = None;
             }
         }
-        begin.settle(&made.flows);
+        begin.settle(&built.flows);
         if *work > MAX_EVENTS {
             let message = format!("this schedule waits for over {MAX_EVENTS} events");
-            return Err(files.fault(
+            return Err(files.error(
                 number,
                 rank.ops[op].at,
                 message,
@@ -368,22 +374,22 @@ fn of_rank(
                 let compute = i64::try_from(ns).ok().filter(|ns| *ns <= MAX_SPAN.ps() / 1_000).map(Span::from_ns);
                 let Some(compute) = compute else {
                     let expected = format!("expected up to {}", write_span(MAX_SPAN));
-                    return Err(files.fault(number, rank.ops[op].at, format!("a computation of {ns} ns"), &expected));
+                    return Err(files.error(number, rank.ops[op].at, format!("a computation of {ns} ns"), &expected));
                 };
-                made.computes = sum(made.computes, compute);
-                made.idle += usize::from(users[op] == 0 && ns > 0);
+                built.computes = sum(built.computes, compute);
+                built.idle += usize::from(users[op] == 0 && ns > 0);
                 begin.later(compute)
             }
             (OpKind::Send { .. }, Some(flow)) => {
-                made.flows[flow as usize].begin = begin;
+                built.flows[flow as usize].begin = begin;
                 begin = When::of(flow, FlowState::Begun);
-                let eager = made.flows[flow as usize].bytes <= made.eager;
+                let eager = built.flows[flow as usize].bytes <= built.eager;
                 When::of(flow, if eager { FlowState::Begun } else { FlowState::Complete })
             }
             (OpKind::Recv { .. }, Some(flow)) => {
                 let mut ended = begin.clone();
                 ended.events.extend(When::of(flow, FlowState::Received).events);
-                ended.settle(&made.flows);
+                ended.settle(&built.flows);
                 ended
             }
             (OpKind::Send { .. } | OpKind::Recv { .. }, None) => When::default(),
@@ -399,18 +405,18 @@ fn of_rank(
 fn order(rank: &Rank) -> Result<Vec<usize>, usize> {
     let count = rank.ops.len();
     let mut waits = vec![0u32; count];
-    let mut followers: Vec<(u32, u32)> = rank.edges.iter().map(|edge| (edge.on, edge.op)).collect();
-    followers.sort_unstable();
+    let mut dependents: Vec<(u32, u32)> = rank.edges.iter().map(|edge| (edge.on, edge.op)).collect();
+    dependents.sort_unstable();
     rank.edges.iter().for_each(|edge| waits[edge.op as usize] += 1);
     let mut order: Vec<usize> = (0..count).filter(|&op| waits[op] == 0).collect();
     let mut at = 0;
     while let Some(&op) = order.get(at) {
         at += 1;
-        let first = followers.partition_point(|&(on, _)| (on as usize) < op);
-        for &(_, follower) in followers[first..].iter().take_while(|&&(on, _)| on as usize == op) {
-            waits[follower as usize] -= 1;
-            if waits[follower as usize] == 0 {
-                order.push(follower as usize);
+        let first = dependents.partition_point(|&(on, _)| (on as usize) < op);
+        for &(_, dependent) in dependents[first..].iter().take_while(|&&(on, _)| on as usize == op) {
+            waits[dependent as usize] -= 1;
+            if waits[dependent as usize] == 0 {
+                order.push(dependent as usize);
             }
         }
     }
@@ -487,11 +493,11 @@ impl BuiltSchedule {
     /// The flows on hosts.
     pub(super) fn on(
         self,
-        seats: &HostNames,
+        host_names: &HostNames,
         placement: Placement,
         notes: &mut Vec<String>,
     ) -> Result<Vec<ForeignFlow>, SpannedError> {
-        let hosts = seats.place(self.ranks, "ranks", placement)?;
+        let hosts = host_names.assign(self.ranks, "ranks", placement)?;
         self.note(placement, notes);
         let listed = |flow: ScheduledFlow| ForeignFlow {
             start: Some(flow.begin.earliest).filter(|start| flow.begin.events.is_empty() || !start.is_zero()),
@@ -555,7 +561,7 @@ mod tests {
     proptest! {
         /// The flows of any schedule begin when its operations, taken one by one, are due.
         #[test]
-        fn flows_begin_when_their_operations_are_due(
+        fn flows_start_when_their_operations_are_ready(
             items in proptest::collection::vec(item(), 1..30),
             eager in any::<bool>(),
         ) {
@@ -567,12 +573,12 @@ mod tests {
             for item in items {
                 let rank = usize::from(item.ranks.0);
                 let other = (rank + usize::from(item.ranks.1)) % 3;
-                let begin = |rank: usize, made: &mut Rank, due: &[Vec<[u64; 2]>]| {
-                    let op = index32(made.ops.len());
+                let begin = |rank: usize, built: &mut Rank, due: &[Vec<[u64; 2]>]| {
+                    let op = index32(built.ops.len());
                     let mut begin = 0;
                     for (on, begun) in item.requires.iter().filter(|_| op > 0) {
                         let on = u32::from(*on) % op;
-                        made.edges.push(OpDependency { op, on, begun: *begun });
+                        built.edges.push(OpDependency { op, on, begun: *begun });
                         begin = begin.max(due[rank][on as usize][usize::from(!begun)]);
                     }
                     begin
@@ -601,9 +607,9 @@ mod tests {
             }
             let known: Vec<[u64; 3]> = sent.concat();
             prop_assume!(!known.is_empty());
-            let made = flows(&Goal { ranks }, u64::from(eager), &Files(&[])).unwrap();
-            prop_assert_eq!(made.flows.len(), known.len());
-            for (flow, known_at) in made.flows.iter().zip(&known) {
+            let built = flows(&Goal { ranks }, u64::from(eager), &Files(&[])).unwrap();
+            prop_assert_eq!(built.flows.len(), known.len());
+            for (flow, known_at) in built.flows.iter().zip(&known) {
                 let happens = |event: &FlowEvent| {
                     let state = match event.state {
                         FlowState::Begun => 0,
@@ -618,14 +624,14 @@ mod tests {
         }
     }
 
-    fn made(schedule: &str) -> Vec<(u32, u32, Span, Vec<String>)> {
+    fn built(schedule: &str) -> Vec<(u32, u32, Span, Vec<String>)> {
         let goal = read(schedule.as_bytes()).unwrap();
-        let made = flows(&goal, 0, &Files(&[])).unwrap();
+        let built = flows(&goal, 0, &Files(&[])).unwrap();
         let flow = |flow: ScheduledFlow| {
             let events = flow.begin.events.iter().map(FlowEvent::to_string).collect();
             (flow.src, flow.dst, flow.begin.earliest, events)
         };
-        made.flows.into_iter().map(flow).collect()
+        built.flows.into_iter().map(flow).collect()
     }
 
     fn refused(schedule: &str) -> String {
@@ -642,7 +648,7 @@ mod tests {
             rank 1 { c: calc 7000 r: recv 10b from 0 d: calc 100 s: send 20b to 0 tag 1 t: send 30b to 0 tag 2
                 d requires r s requires d s requires c t irequires s t requires r }";
         let both = schedule.replace("s requires c }", "s requires c recv 20b from 1 tag 1 recv 30b from 1 tag 2 }");
-        let flows = made(&both);
+        let flows = built(&both);
         assert_eq!(flows[0], (0, 1, Span::from_us(5), vec![]));
         assert_eq!(flows[1], (1, 0, Span::from_us(7), vec!["received:0+100ns".to_owned()]));
         // The dependencies of flow 1 precede its begin.
@@ -655,12 +661,12 @@ mod tests {
             ["a/x.12.et", "trace7.et", "7", "x.et", "a.3/x.et"].map(number_in),
             [Some(12), Some(7), Some(7), None, None]
         );
-        let explained = |fault| Sources::default().explain(fault).to_string();
+        let explained = |error| Sources::default().explain(error).to_string();
         assert!(explained(chakra(&[], &ProcessGroups::new()).err().unwrap()).contains("sends nothing"));
     }
 
     #[test]
-    fn groups_that_do_not_fit_are_refused_and_not_shown() {
+    fn mismatched_groups_are_errors_without_quotes() {
         for (groups, part) in [
             ("{\"g\": [0, 0]}", "the group `g`"),
             ("{\"g\": [4]}", "under 1"),
@@ -673,8 +679,8 @@ mod tests {
     }
 
     #[test]
-    fn a_send_stands_for_what_it_waited_for() {
-        let flows = made(
+    fn critical_path_attributes_sends_to_their_triggers() {
+        let flows = built(
             "num_ranks 2 rank 0 { r1: recv 1b from 1 r2: recv 2b from 1 s: send 3b to 1 r2 requires r1 s requires r2
                 t: send 4b to 1 t requires s t requires r1 }
              rank 1 { send 1b to 0 send 2b to 0 recv 3b from 0 recv 4b from 0 }",
@@ -684,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_run_is_refused_with_its_line() {
+    fn unsupported_input_is_an_error_at_its_line() {
         let two = |first: &str, second: &str| format!("num_ranks 2\nrank 0 {{\n{first}\n}}\nrank 1 {{\n{second}\n}}\n");
         for (first, second, parts) in [
             ("send 1b to 1", "calc 1", ["a.goal:3:1", "rank 1 has no receive left"]),
@@ -699,7 +705,7 @@ mod tests {
             (
                 "r: recv 1b from 1\ns: send 1b to 1\ns requires r",
                 "r: recv 1b from 0\ns: send 1b to 0\ns requires r",
-                ["a.goal:4:4", "a circle of messages"],
+                ["a.goal:4:4", "a cycle of messages"],
             ),
             ("send 99999999999999999b to 1", "recv 1b from 0", ["a.goal:3:1", "expected 1 B to"]),
             (

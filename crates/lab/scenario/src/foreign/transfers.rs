@@ -24,7 +24,7 @@ use crate::tree::{Node, Value};
 pub(crate) const PLAIN: FileKind = FileKind {
     name: "a list of flows",
     expected: "expected the header start,src,dst,bytes",
-    fits: |file| {
+    matches: |file| {
         names_columns(file.first(), &["start", "time", "from", "source", "src", "to", "target", "dst", "bytes"])
     },
 };
@@ -33,7 +33,9 @@ pub(crate) const PLAIN: FileKind = FileKind {
 pub(crate) const RECORDS: FileKind = FileKind {
     name: "nfdump's CSV",
     expected: "expected a header such as ts,te,td,sa,da,... or firstSeen,duration,proto,srcAddr,...",
-    fits: |file| names_columns(file.first(), &["ts", "sa", "da", "ibyt", "firstseen", "srcaddr", "dstaddr", "bytes"]),
+    matches: |file| {
+        names_columns(file.first(), &["ts", "sa", "da", "ibyt", "firstseen", "srcaddr", "dstaddr", "bytes"])
+    },
 };
 
 /// Returns whether a header names at least two of these columns.
@@ -84,11 +86,11 @@ pub(super) struct ParsedTransfer {
 /// Reads traffic.
 pub(crate) fn transfers(file: Foreign<'_>, format: TrafficFormat) -> Result<ForeignTraffic, SpannedError> {
     let mut notes = Vec::new();
-    let fault = |error| file.fault(error);
+    let error = |error| file.error(error);
     let sent = match format {
-        TrafficFormat::Flows => plain(formats::flows::read(file.text()?).map_err(fault)?, file.source)?,
-        TrafficFormat::Netflow => dated(formats::netflow::read(file.text()?).map_err(fault)?, file.source, &mut notes),
-        TrafficFormat::Capture => dated(formats::capture::read(file.bytes).map_err(fault)?, None, &mut notes),
+        TrafficFormat::Flows => plain(formats::flows::read(file.text()?).map_err(error)?, file.source)?,
+        TrafficFormat::Netflow => dated(formats::netflow::read(file.text()?).map_err(error)?, file.source, &mut notes),
+        TrafficFormat::Capture => dated(formats::capture::read(file.bytes).map_err(error)?, None, &mut notes),
     };
     if sent.is_empty() {
         let message = format!("`{}` has no transfer", file.name);
@@ -97,18 +99,18 @@ pub(crate) fn transfers(file: Foreign<'_>, format: TrafficFormat) -> Result<Fore
     if format != TrafficFormat::Flows {
         notes.push("each flow sends all its bytes as fast as its law lets it, from its first byte on: its own pauses and its duration are left out".into());
     }
-    Ok(ForeignTraffic { from: format.name(), what: Unplaced::Transfers(sent), notes })
+    Ok(ForeignTraffic { from: format.name(), contents: Unplaced::Transfers(sent), notes })
 }
 
 /// The flows on hosts of a network.
 pub(super) fn on(
     sent: &[ParsedTransfer],
-    seats: &HostNames,
+    host_names: &HostNames,
     network: NetworkSource,
     placement: Placement,
     notes: &mut Vec<String>,
 ) -> Result<Vec<ForeignFlow>, SpannedError> {
-    let hosts = hosts(sent, seats, network, placement, notes)?;
+    let hosts = hosts(sent, host_names, network, placement, notes)?;
     let listed = |sent: &ParsedTransfer| {
         let [src, dst] = [&sent.from, &sent.to].map(|end| hosts[end.as_str()].clone());
         let bytes = flow_size(sent.bytes, PAYLOAD.get().into(), sent.origin)?;
@@ -129,9 +131,9 @@ fn plain(flows: Vec<QuotedFlow>, source: Option<u32>) -> Result<Vec<ParsedTransf
             return Err(SpannedError::new(origin, format!("`{}` sends to itself", flow.from))
                 .label("expected two different hosts"));
         }
-        let start = Span::decode(&node(&flow.start.text, flow.start.at)).map_err(|fault| {
+        let start = Span::decode(&node(&flow.start.text, flow.start.at)).map_err(|error| {
             let bare = flow.start.text.parse::<f64>().is_ok();
-            if bare { fault.help("give a unit, as in 100us, or name the column start_us, start_s, ...") } else { fault }
+            if bare { error.help("give a unit, as in 100us, or name the column start_us, start_s, ...") } else { error }
         })?;
         let bytes = Bytes::decode(&node(&flow.bytes.text, flow.bytes.at))?.get();
         Ok(ParsedTransfer { start, from: flow.from, to: flow.to, bytes, origin })
@@ -141,8 +143,8 @@ fn plain(flows: Vec<QuotedFlow>, source: Option<u32>) -> Result<Vec<ParsedTransf
 
 /// Transfers that have a date, counted from the first.
 fn dated(transfers: Transfers, source: Option<u32>, notes: &mut Vec<String>) -> Vec<ParsedTransfer> {
-    for what in &transfers.left_out {
-        notes.push(format!("left out: {what}"));
+    for item in &transfers.left_out {
+        notes.push(format!("left out: {item}"));
     }
     let longest = MAX_SPAN.unsigned_ps() / 1_000;
     let all = transfers.list.len();
@@ -180,38 +182,43 @@ pub(super) fn ends(sent: &[ParsedTransfer]) -> Vec<&str> {
 /// The host of each of them.
 fn hosts<'a>(
     sent: &'a [ParsedTransfer],
-    seats: &HostNames,
+    host_names: &HostNames,
     network: NetworkSource,
     placement: Placement,
     notes: &mut Vec<String>,
 ) -> Result<BTreeMap<&'a str, HostRef>, SpannedError> {
     let ends = ends(sent);
     // Names and numbers of hosts mean those hosts, if the network is the user's.
-    let names: BTreeMap<&str, u32> = (0..).zip(&seats.hosts).map(|(number, name)| (name.as_str(), number)).collect();
-    let number = |end: &str| end.parse::<u32>().ok().filter(|&number| (number as usize) < seats.hosts.len());
+    let names: BTreeMap<&str, u32> =
+        (0..).zip(&host_names.hosts).map(|(number, name)| (name.as_str(), number)).collect();
+    let number = |end: &str| end.parse::<u32>().ok().filter(|&number| (number as usize) < host_names.hosts.len());
     let host =
         |end: &&'a str| names.get(*end).copied().or_else(|| number(end)).map(|number| (*end, HostRef::Index(number)));
-    let given = network == NetworkSource::Given;
-    if given && let Some(found) = ends.iter().map(host).collect::<Option<BTreeMap<&str, HostRef>>>() {
+    let is_given = network == NetworkSource::Given;
+    if is_given && let Some(found) = ends.iter().map(host).collect::<Option<BTreeMap<&str, HostRef>>>() {
         return Ok(found);
     }
-    if given
+    if is_given
         && let Some(named) = ends.iter().find(|end| names.contains_key(*end))
         && let Some(unknown) = ends.iter().find(|end| host(end).is_none())
         && let Some(at) = sent.iter().find(|sent| sent.from == *unknown || sent.to == *unknown)
     {
-        let message = format!("`{unknown}` is no host of {}, and `{named}` is one", seats.what);
+        let message = format!("`{unknown}` is no host of {}, and `{named}` is one", host_names.network_name);
         return Err(SpannedError::new(at.origin, message)
             .label("expected names of its hosts everywhere, or nowhere")
             .suggest(unknown, names.keys().copied()));
     }
-    let placed = seats.place(ends.len(), "senders and receivers", placement)?;
+    let assigned = host_names.assign(ends.len(), "senders and receivers", placement)?;
     let shown = |(end, host): (&&str, &HostRef)| match host {
-        HostRef::Index(number) => format!("{end} on {}", seats.hosts[*number as usize]),
+        HostRef::Index(number) => format!("{end} on {}", host_names.hosts[*number as usize]),
         HostRef::Name(name) => format!("{end} on {name}"),
     };
-    let some: Vec<String> = ends.iter().zip(&placed).take(8).map(shown).collect();
+    let examples: Vec<String> = ends.iter().zip(&assigned).take(8).map(shown).collect();
     let more = if ends.len() > 8 { format!(" and {} more", ends.len() - 8) } else { String::new() };
-    notes.push(format!("hosts in the order of appearance, placement {}: {}{more}", placement.name(), some.join(", ")));
-    Ok(ends.iter().copied().zip(placed).collect())
+    notes.push(format!(
+        "hosts in the order of appearance, placement {}: {}{more}",
+        placement.name(),
+        examples.join(", ")
+    ));
+    Ok(ends.iter().copied().zip(assigned).collect())
 }

@@ -82,26 +82,26 @@ pub(super) fn read(
     notes: &mut Vec<String>,
 ) -> Result<Matrix, SpannedError> {
     let mut reading = MatrixReader { unit, ..MatrixReader::default() };
-    for words in lines(text, source) {
-        let (word, origin) = words[0];
-        match word {
-            "Nodes" => reading.nodes = Some(number(&words, 0)?),
-            "Connections" => drop(reading.stated.insert("Connections", (number(&words, 0)?, origin))),
-            "Triggers" => drop(reading.stated.insert("Triggers", (number(&words, 0)?, origin))),
+    for tokens in lines(text, source) {
+        let (token, origin) = tokens[0];
+        match token {
+            "Nodes" => reading.nodes = Some(number(&tokens, 0)?),
+            "Connections" => drop(reading.stated.insert("Connections", (number(&tokens, 0)?, origin))),
+            "Triggers" => drop(reading.stated.insert("Triggers", (number(&tokens, 0)?, origin))),
             "Failures" => {
-                if number::<u32>(&words, 0)? > 0 {
+                if number::<u32>(&tokens, 0)? > 0 {
                     return Err(SpannedError::new(origin, "failed links cannot be imported").label("not supported"));
                 }
             }
-            "trigger" => reading.trigger(&words)?,
+            "trigger" => reading.trigger(&tokens)?,
             "failure" => {
                 return Err(SpannedError::new(origin, "failed links cannot be imported").label("not supported"));
             }
-            word if word.contains("->") => reading.connection(&words)?,
-            word => {
-                return Err(SpannedError::new(origin, format!("unknown word `{word}`"))
+            token if token.contains("->") => reading.connection(&tokens)?,
+            token => {
+                return Err(SpannedError::new(origin, format!("unknown word `{token}`"))
                     .label("expected `src->dst`, `trigger` or a header")
-                    .suggest(word, ["Nodes", "Connections", "Triggers", "Failures", "trigger"]));
+                    .suggest(token, ["Nodes", "Connections", "Triggers", "Failures", "trigger"]));
             }
         }
     }
@@ -109,8 +109,8 @@ pub(super) fn read(
 }
 
 impl MatrixReader {
-    fn connection(&mut self, words: &[(&str, SourceSpan)]) -> Result<(), SpannedError> {
-        let (pair, origin) = words[0];
+    fn connection(&mut self, tokens: &[(&str, SourceSpan)]) -> Result<(), SpannedError> {
+        let (pair, origin) = tokens[0];
         let ends = pair.split_once("->").and_then(|(a, b)| Some((a.parse::<u32>().ok()?, b.parse::<u32>().ok()?)));
         let Some((src, dst)) = ends else {
             return Err(SpannedError::new(origin, format!("`{pair}` is no pair of hosts")).label("expected `0->1`"));
@@ -118,34 +118,34 @@ impl MatrixReader {
         let index = index32(self.connections.len());
         let (mut size, mut start, mut waits_for) = (None, None, None);
         let mut at = 1;
-        while at < words.len() {
-            let (word, place) = words[at];
-            match word {
-                "start" => start = Some(self.start(words, at)?),
-                "size" => size = Some((number::<u64>(words, at)?, words[at + 1].1)),
-                "id" => drop(number::<u64>(words, at)?),
+        while at < tokens.len() {
+            let (token, span) = tokens[at];
+            match token {
+                "start" => start = Some(self.start(tokens, at)?),
+                "size" => size = Some((number::<u64>(tokens, at)?, tokens[at + 1].1)),
+                "id" => drop(number::<u64>(tokens, at)?),
                 "prio" => {
-                    number::<u64>(words, at)?;
+                    number::<u64>(tokens, at)?;
                     self.priorities = true;
                 }
-                "trigger" => waits_for = Some((number(words, at)?, place)),
-                "send_done_trigger" => self.fired_by.entry(number(words, at)?).or_default().push(index),
+                "trigger" => waits_for = Some((number(tokens, at)?, span)),
+                "send_done_trigger" => self.fired_by.entry(number(tokens, at)?).or_default().push(index),
                 "recv_done_trigger" => {
                     self.receiver_triggers = true;
-                    self.fired_by.entry(number(words, at)?).or_default().push(index);
+                    self.fired_by.entry(number(tokens, at)?).or_default().push(index);
                 }
                 "addon" => {
                     return Err(SpannedError::new(
-                        place,
+                        span,
                         "`addon` grows a flow when a trigger fires, which a scenario cannot express",
                     )
                     .label("not supported"));
                 }
-                word => {
-                    return Err(SpannedError::new(place, format!("unknown word `{word}`"))
+                token => {
+                    return Err(SpannedError::new(span, format!("unknown word `{token}`"))
                         .label("unknown word")
                         .suggest(
-                            word,
+                            token,
                             ["id", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio"],
                         ));
                 }
@@ -162,9 +162,9 @@ impl MatrixReader {
                 return Err(SpannedError::new(origin, "this connection never starts")
                     .label("needs `start TIME` or `trigger ID`"));
             }
-            (true, Some((_, place))) => {
+            (true, Some((_, span))) => {
                 return Err(
-                    SpannedError::new(place, "a connection has either `start` or `trigger`").label("and also `start`")
+                    SpannedError::new(span, "a connection has either `start` or `trigger`").label("and also `start`")
                 );
             }
             _ => {}
@@ -174,8 +174,8 @@ impl MatrixReader {
     }
 
     /// A start, which may have decimals.
-    fn start(&mut self, words: &[(&str, SourceSpan)], at: usize) -> Result<Span, SpannedError> {
-        let (text, origin) = after(words, at)?;
+    fn start(&mut self, tokens: &[(&str, SourceSpan)], at: usize) -> Result<Span, SpannedError> {
+        let (text, origin) = after(tokens, at)?;
         let bad = || {
             SpannedError::new(origin, format!("`{text}` is no start time")).label("expected a number from 0 to 10^6 s")
         };
@@ -195,16 +195,16 @@ impl MatrixReader {
         i64::try_from(ps).ok().filter(|&ps| ps <= 1_000_000_000_000_000_000).map(Span::from_ps).ok_or_else(bad)
     }
 
-    fn trigger(&mut self, words: &[(&str, SourceSpan)]) -> Result<(), SpannedError> {
+    fn trigger(&mut self, tokens: &[(&str, SourceSpan)]) -> Result<(), SpannedError> {
         let (mut id, mut kind, mut count) = (None, None, 0);
         let mut at = 1;
-        while at < words.len() {
-            let (word, place) = words[at];
+        while at < tokens.len() {
+            let (token, span) = tokens[at];
             at += 1;
-            match word {
+            match token {
                 "id" | "count" => {
-                    let value: u32 = number(words, at - 1)?;
-                    if word == "id" {
+                    let value: u32 = number(tokens, at - 1)?;
+                    if token == "id" {
                         id = Some(value);
                     } else {
                         count = value;
@@ -214,14 +214,14 @@ impl MatrixReader {
                 "oneshot" => kind = Some(MatrixEntryKind::OneShot),
                 "multishot" => kind = Some(MatrixEntryKind::MultiShot),
                 "barrier" => kind = Some(MatrixEntryKind::Barrier(0)),
-                word => {
-                    return Err(SpannedError::new(place, format!("unknown word `{word}`"))
+                token => {
+                    return Err(SpannedError::new(span, format!("unknown word `{token}`"))
                         .label("unknown word")
-                        .suggest(word, ["id", "count", "oneshot", "multishot", "barrier"]));
+                        .suggest(token, ["id", "count", "oneshot", "multishot", "barrier"]));
                 }
             }
         }
-        let origin = words[0].1;
+        let origin = tokens[0].1;
         let (Some(id), Some(kind)) = (id, kind) else {
             return Err(
                 SpannedError::new(origin, "a trigger has an id and a kind").label("expected `trigger id 1 oneshot`")
@@ -235,10 +235,10 @@ impl MatrixReader {
     fn finish(self, source: u32, notes: &mut Vec<String>) -> Result<Matrix, SpannedError> {
         let top = SourceSpan::new(source, 0..0);
         let nodes = self.nodes.ok_or_else(|| SpannedError::new(top, "the matrix has no line `Nodes N`"))?;
-        for (what, actual) in [("Connections", self.connections.len()), ("Triggers", self.triggers.len())] {
-            match self.stated.get(what) {
+        for (keyword, actual) in [("Connections", self.connections.len()), ("Triggers", self.triggers.len())] {
+            match self.stated.get(keyword) {
                 Some(&(stated, origin)) if stated != actual => {
-                    return Err(SpannedError::new(origin, format!("`{what} {stated}`, but there are {actual}"))
+                    return Err(SpannedError::new(origin, format!("`{keyword} {stated}`, but there are {actual}"))
                         .label("expected the number of lines"));
                 }
                 _ => {}
@@ -256,8 +256,8 @@ impl MatrixReader {
             }
             let start = match (connection.start, connection.waits_for) {
                 (Some(start), _) => StartAt::Time(start),
-                (None, Some((id, place))) => {
-                    let sources = self.sources_of(id, place)?;
+                (None, Some((id, span))) => {
+                    let sources = self.sources_of(id, span)?;
                     let endless = |&&source: &&u32| self.connections[source as usize].size.is_none();
                     if let Some(&source) = sources.iter().find(endless) {
                         let MatrixEntry { src, dst, .. } = self.connections[source as usize];
@@ -265,7 +265,7 @@ impl MatrixReader {
                             "this connection waits for {src}->{dst}, which has size 0 and never ends: it would never start"
                         );
                         return Err(
-                            SpannedError::new(place, message).label("expected a trigger of a connection with a size")
+                            SpannedError::new(span, message).label("expected a trigger of a connection with a size")
                         );
                     }
                     StartAt::After(sources)
@@ -278,9 +278,9 @@ impl MatrixReader {
             StartAt::After(others) => others.iter().map(|&other| other as usize).collect(),
             StartAt::Time(_) => Vec::new(),
         };
-        if let Some(circle) = find_dependency_cycle(flows.len(), after) {
+        if let Some(cycle) = find_dependency_cycle(flows.len(), after) {
             let message = "this connection waits for itself, through its triggers: it would never start";
-            return Err(SpannedError::new(self.connections[circle[0]].origin, message).label("a circle"));
+            return Err(SpannedError::new(self.connections[cycle[0]].origin, message).label("a cycle"));
         }
         let endless = flows.iter().filter(|flow| flow.size.is_none()).count();
         let last = self.connections.iter().filter_map(|connection| connection.start).max().unwrap_or(Span::ZERO);
@@ -298,16 +298,14 @@ impl MatrixReader {
     }
 
     /// Returns the flows that fire a trigger when they end: one, or all that a barrier counts.
-    fn sources_of(&self, id: u32, place: SourceSpan) -> Result<Vec<u32>, SpannedError> {
+    fn sources_of(&self, id: u32, span: SourceSpan) -> Result<Vec<u32>, SpannedError> {
         let Some(&(kind, defined)) = self.triggers.get(&id) else {
-            return Err(SpannedError::new(place, format!("there is no trigger {id}")).label("not defined"));
+            return Err(SpannedError::new(span, format!("there is no trigger {id}")).label("not defined"));
         };
         let sources = self.fired_by.get(&id).map_or(&[][..], Vec::as_slice);
         match (kind, sources) {
-            (_, []) => {
-                Err(SpannedError::new(place, format!("nothing fires trigger {id}: this flow would never start"))
-                    .label("needs a flow with send_done_trigger"))
-            }
+            (_, []) => Err(SpannedError::new(span, format!("nothing fires trigger {id}: this flow would never start"))
+                .label("needs a flow with send_done_trigger")),
             (MatrixEntryKind::Barrier(count), sources) if count as usize == sources.len() => {
                 // A flow may fire it twice: when its sender is done, and its receiver.
                 let mut sources = sources.to_vec();

@@ -1,7 +1,7 @@
 //! Other programs' files as scenarios.
 
+mod flow_list;
 mod hpcc;
-mod listed;
 mod matrix;
 mod network;
 mod stage;
@@ -23,10 +23,10 @@ use crate::traffic::FLOWS;
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
 use files::BYTE_ORDER_MARK;
+use flow_list::{MAX_INLINE, list};
 pub use hpcc::{HpccNames, import_hpcc};
 #[cfg(test)]
 pub(crate) use hpcc::{NUMBERS, SETTINGS};
-use listed::{MAX_INLINE, list};
 use matrix::{Matrix, StartAt};
 #[cfg(test)]
 pub(crate) use network::{GRAPHML, LAB, LINKS, SNDLIB};
@@ -40,7 +40,7 @@ pub use traffic::{
 pub(crate) const MATRIX: FileKind = FileKind {
     name: "a connection matrix of htsim",
     expected: "expected `Nodes N`, `Connections N` and lines such as `0->1 start 0 size 1000`",
-    fits: |file| {
+    matches: |file| {
         let known = ["nodes", "connections", "triggers", "failures", "trigger"];
         file.begins_with(&known) || file.first().contains("->")
     },
@@ -50,7 +50,7 @@ pub(crate) const MATRIX: FileKind = FileKind {
 pub(crate) const TIERS: FileKind = FileKind {
     name: "a topology of htsim",
     expected: "expected lines such as `Nodes 16`, `Tiers 3`, `Tier 0`",
-    fits: |file| file.begins_with(&topology::KEYS),
+    matches: |file| file.begins_with(&topology::KEYS),
 };
 
 /// Names that an import needs.
@@ -133,7 +133,7 @@ pub fn import_htsim(
     let topology = topology.map(|text| (text, sources.add_file(names.topology, text, TIERS)));
     let mut notes = Vec::new();
     let matrix = matrix::read(matrix, matrix_source, unit, &mut notes);
-    matrix.and_then(|matrix| imported(&matrix, topology, names, notes)).map_err(|fault| sources.explain(fault))
+    matrix.and_then(|matrix| imported(&matrix, topology, names, notes)).map_err(|error| sources.explain(error))
 }
 
 fn imported(
@@ -160,7 +160,7 @@ fn imported(
         ("stop", matrix.stop.map_or(Value::Absent, |stop| stop.encode())),
         ("topology", network),
         ("schemes", Value::table([("dctcp", Value::table([("law", Value::string("dctcp"))]))])),
-        ("traffic", Value::Array(vec![Node::made(traffic)])),
+        ("traffic", Value::Array(vec![Node::generated(traffic)])),
     ]);
     Imported { toml: to_toml(&root), flows, notes }.checked(names.scenario)
 }
@@ -178,42 +178,42 @@ fn traffic(matrix: &Matrix, names: &ImportNames<'_>) -> (Value, Option<(String, 
     list(&flows, names.scenario)
 }
 
-/// A line's words, each with its place; without comments.
-fn words(line: &str, source: u32, line_start: usize) -> Vec<(&str, SourceSpan)> {
+/// A line's tokens, each with its place; without comments.
+fn tokens(line: &str, source: u32, line_start: usize) -> Vec<(&str, SourceSpan)> {
     let content = line.split('#').next().unwrap_or_default();
     let content_start = content.as_ptr() as usize;
-    let place = |word: &str| {
+    let span_of = |token: &str| {
         // A word is a part of `content`, so the difference of their addresses is its place.
-        let at = line_start + (word.as_ptr() as usize - content_start);
-        SourceSpan::new(source, at..at + word.len())
+        let at = line_start + (token.as_ptr() as usize - content_start);
+        SourceSpan::new(source, at..at + token.len())
     };
-    content.trim_start_matches(BYTE_ORDER_MARK).split_whitespace().map(|word| (word, place(word))).collect()
+    content.trim_start_matches(BYTE_ORDER_MARK).split_whitespace().map(|token| (token, span_of(token))).collect()
 }
 
-/// Lines with words, and where each line begins.
+/// Lines with tokens, and where each line begins.
 fn lines(text: &str, source: u32) -> impl Iterator<Item = Vec<(&str, SourceSpan)>> {
     let mut start = 0;
     let all = text.split_inclusive('\n').map(move |line| {
-        let words = words(line, source, start);
+        let tokens = tokens(line, source, start);
         start += line.len();
-        words
+        tokens
     });
-    all.filter(|words| !words.is_empty())
+    all.filter(|tokens| !tokens.is_empty())
 }
 
 /// The number after a keyword.
-fn number<T: Number>(words: &[(&str, SourceSpan)], at: usize) -> Result<T, SpannedError> {
-    let (word, origin) = after(words, at)?;
+fn number<T: Number>(tokens: &[(&str, SourceSpan)], at: usize) -> Result<T, SpannedError> {
+    let (token, origin) = after(tokens, at)?;
     let bad =
-        || SpannedError::new(origin, format!("`{}` needs a number, not `{word}`", words[at].0)).label("not a number");
-    parsed(word, origin, bad)
+        || SpannedError::new(origin, format!("`{}` needs a number, not `{token}`", tokens[at].0)).label("not a number");
+    parsed(token, origin, bad)
 }
 
 /// The word after a keyword that needs a number.
-fn after<'a>(words: &[(&'a str, SourceSpan)], at: usize) -> Result<(&'a str, SourceSpan), SpannedError> {
-    let (keyword, origin) = words[at];
+fn after<'a>(tokens: &[(&'a str, SourceSpan)], at: usize) -> Result<(&'a str, SourceSpan), SpannedError> {
+    let (keyword, origin) = tokens[at];
     let missing = || SpannedError::new(origin, format!("`{keyword}` needs a number")).label("a number is missing");
-    words.get(at + 1).copied().ok_or_else(missing)
+    tokens.get(at + 1).copied().ok_or_else(missing)
 }
 
 /// A type as which a word of a file may be read.
@@ -221,7 +221,7 @@ trait Number: Sized {
     /// The largest whole number that fits.
     const MAX: u64;
 
-    fn read(word: &str) -> Option<Self>;
+    fn read(token: &str) -> Option<Self>;
 }
 
 macro_rules! numbers {
@@ -229,26 +229,26 @@ macro_rules! numbers {
         impl Number for $type {
             const MAX: u64 = $most;
 
-            fn read(word: &str) -> Option<Self> {
-                $read(word)
+            fn read(token: &str) -> Option<Self> {
+                $read(token)
             }
         }
     )*};
 }
 
 numbers! {
-    u32, u32::MAX as u64, |word: &str| word.parse().ok();
-    u64, u64::MAX, |word: &str| word.parse().ok();
-    usize, usize::MAX as u64, |word: &str| word.parse().ok();
-    f64, u64::MAX, |word: &str| word.parse().ok();
+    u32, u32::MAX as u64, |token: &str| token.parse().ok();
+    u64, u64::MAX, |token: &str| token.parse().ok();
+    usize, usize::MAX as u64, |token: &str| token.parse().ok();
+    f64, u64::MAX, |token: &str| token.parse().ok();
     Decimal, 999_999_999_999_999_999, Decimal::parse;
 }
 
-/// A word as a number. A number that is too large gets an error of its own; `bad` is the error of any other word.
-fn parsed<T: Number>(word: &str, origin: SourceSpan, bad: impl FnOnce() -> SpannedError) -> Result<T, SpannedError> {
-    T::read(word).ok_or_else(|| {
-        if word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty() {
-            SpannedError::new(origin, format!("`{word}` is over {}", T::MAX))
+/// A word as a number. A number that is too large gets an error of its own; `bad` is the error of any other token.
+fn parsed<T: Number>(token: &str, origin: SourceSpan, bad: impl FnOnce() -> SpannedError) -> Result<T, SpannedError> {
+    T::read(token).ok_or_else(|| {
+        if token.bytes().all(|byte| byte.is_ascii_digit()) && !token.is_empty() {
+            SpannedError::new(origin, format!("`{token}` is over {}", T::MAX))
                 .label(format!("expected at most {}", T::MAX))
         } else {
             bad()

@@ -24,17 +24,17 @@ use crate::tree::{Node, Value};
 pub(crate) const GRAPHML: FileKind = FileKind {
     name: "a GraphML file",
     expected: "expected XML with <graphml>",
-    fits: |file| file.lines().any(|line| line.contains("<graphml")),
+    matches: |file| file.lines().any(|line| line.contains("<graphml")),
 };
 
 /// Links as CSV.
 pub(crate) const LINKS: FileKind = FileKind {
     name: "a list of links",
     expected: "expected the header from,to,rate,delay",
-    fits: |file| {
+    matches: |file| {
         let first = file.first().to_ascii_lowercase();
         let has =
-            |words: &[&str]| first.split([',', ';', '\t']).any(|cell| words.contains(&cell.trim().trim_matches('"')));
+            |names: &[&str]| first.split([',', ';', '\t']).any(|cell| names.contains(&cell.trim().trim_matches('"')));
         has(&["from", "source", "src", "a"]) || has(&["to", "target", "dst", "b"])
     },
 };
@@ -43,14 +43,14 @@ pub(crate) const LINKS: FileKind = FileKind {
 pub(crate) const LAB: FileKind = FileKind {
     name: "a topology of containerlab",
     expected: "expected YAML with `topology:`",
-    fits: |file| file.lines().any(|line| line.starts_with("topology:")),
+    matches: |file| file.lines().any(|line| line.starts_with("topology:")),
 };
 
 /// A network of SNDlib.
 pub(crate) const SNDLIB: FileKind = FileKind {
     name: "a network in SNDlib's native format",
     expected: "expected sections NODES ( ... ) and LINKS ( ... )",
-    fits: |file| file.lines().any(|line| line.starts_with("?SNDlib") || line.starts_with("NODES")),
+    matches: |file| file.lines().any(|line| line.starts_with("?SNDlib") || line.starts_with("NODES")),
 };
 
 /// Format of a graph.
@@ -159,8 +159,8 @@ pub fn import_graph(
 ) -> Result<Imported, Error> {
     let mut sources = Sources::default();
     let source = sources.add_file(names.graph, text, format.kind());
-    let chosen = chosen(options, &mut sources).map_err(|fault| sources.explain(fault))?;
-    let explain = |fault| sources.explain(fault);
+    let chosen = chosen(options, &mut sources).map_err(|error| sources.explain(error))?;
+    let explain = |error| sources.explain(error);
     let read = match format {
         GraphFormat::GraphMl => formats::graphml::read(text),
         GraphFormat::Links => formats::links::read(text),
@@ -168,7 +168,7 @@ pub fn import_graph(
         GraphFormat::SndLib => formats::sndlib::read(text),
     };
     let graph = read.map_err(|error| {
-        explain(Foreign { name: names.graph, bytes: text.as_bytes(), source: Some(source) }.fault(error))
+        explain(Foreign { name: names.graph, bytes: text.as_bytes(), source: Some(source) }.error(error))
     })?;
     let mut notes = Vec::new();
     let topology = network(&graph, format, &chosen, source, &mut notes).map_err(explain)?;
@@ -219,8 +219,8 @@ fn network(
     source: u32,
     notes: &mut Vec<String>,
 ) -> Result<Value, SpannedError> {
-    for what in &graph.left_out {
-        notes.push(format!("left out: {what}"));
+    for item in &graph.left_out {
+        notes.push(format!("left out: {item}"));
     }
     let cables = cables(graph, format, chosen, source, notes)?;
     let (kept, cables) = largest(graph, cables, notes);
@@ -280,7 +280,7 @@ fn network(
     let mut nodes = Vec::with_capacity(count);
     for node in 0..count {
         let hangs = each > 0 && !is_host[node];
-        nodes.push(Node::made(Value::table([
+        nodes.push(Node::generated(Value::table([
             ("name", Value::string(names[node])),
             ("kind", Value::string(if is_host[node] { "host" } else { "switch" })),
             ("datacenter", if datacenter[node] == 0 { Value::Absent } else { datacenter[node].encode() }),
@@ -290,7 +290,7 @@ fn network(
         ])));
     }
     let link = |cable: &CableGroup| {
-        Node::made(Value::table([
+        Node::generated(Value::table([
             ("between", cable.ends.map(|end| names[end].to_owned()).to_vec().encode()),
             ("rate", cable.rate.encode()),
             ("delay", cable.delay.encode()),
@@ -344,8 +344,8 @@ impl LinkValues<'_> {
     }
 
     /// A value in a unit that the file does not name, and no option either.
-    fn without_unit(&self, link: &GraphLink, what: &str, units: f64, help: &str) -> SpannedError {
-        let message = format!("this link has a {what} of {units}, in a unit that the file does not name");
+    fn without_unit(&self, link: &GraphLink, quantity: &str, units: f64, help: &str) -> SpannedError {
+        let message = format!("this link has a {quantity} of {units}, in a unit that the file does not name");
         SpannedError::new(SourceSpan::new(self.source, link.at.range()), message)
             .label("expected a unit, by an option")
             .help(help)
@@ -394,9 +394,9 @@ impl LinkValues<'_> {
         let delay = match (delay, &link.delay, a.zip(b)) {
             (Some(delay), ..) => delay,
             // Of a delay that the file states and that is left out, coordinates are no better source than the option.
-            (None, None, Some((here, there))) => {
+            (None, None, Some((start, end))) => {
                 self.measured += 1;
-                in_glass(here, there)
+                fibre_delay(start, end)
             }
             (None, ..) => {
                 self.without_delay += 1;
@@ -449,11 +449,11 @@ fn cables(
             forward: [0; 2],
             origin,
         });
-        let ways = match link.direction {
+        let counts = match link.direction {
             LinkDirection::Both => &mut bundle.both,
             LinkDirection::Forward => &mut bundle.forward,
         };
-        ways[usize::from(a > b)] += 1;
+        counts[usize::from(a > b)] += 1;
         let parallel = u16::try_from(bundle.parallel())
             .map_err(|_| SpannedError::new(origin, "over 65535 links join these nodes").label("expected fewer"))?;
         if bundle.cable == cables.len() {
@@ -506,11 +506,11 @@ fn cables(
 fn both_ways(known: &BTreeMap<Likeness, Bundle>) -> usize {
     let mut pairs: BTreeMap<[usize; 2], [u32; 2]> = BTreeMap::new();
     for ((ends, ..), bundle) in known {
-        let ways = pairs.entry(*ends).or_default();
-        ways[0] += bundle.both[0];
-        ways[1] += bundle.both[1];
+        let counts = pairs.entry(*ends).or_default();
+        counts[0] += bundle.both[0];
+        counts[1] += bundle.both[1];
     }
-    pairs.values().filter(|ways| !ways.contains(&0)).count()
+    pairs.values().filter(|counts| !counts.contains(&0)).count()
 }
 
 /// Refuses nodes if their links in one direction differ from those in the other: a link has the same rate and delay both
@@ -520,25 +520,26 @@ fn directions(known: &BTreeMap<Likeness, Bundle>, graph: &Graph) -> Result<usize
     // Bundles of the same nodes follow each other.
     let all: Vec<(&Likeness, &Bundle)> = known.iter().collect();
     for pair in all.chunk_by(|(one, _), (other, _)| one.0 == other.0) {
-        let count = |way: usize| pair.iter().map(|(_, bundle)| bundle.forward[way]).sum::<u32>();
-        let [there, back] = [count(0), count(1)];
-        if there == 0 || back == 0 {
-            one_way += (there + back) as usize;
+        let count = |direction: usize| pair.iter().map(|(_, bundle)| bundle.forward[direction]).sum::<u32>();
+        let [forward, backward] = [count(0), count(1)];
+        if forward == 0 || backward == 0 {
+            one_way += (forward + backward) as usize;
         } else if let Some((_, bundle)) = pair.iter().find(|(_, bundle)| bundle.forward[0] != bundle.forward[1]) {
-            let said = |way: usize| {
-                let links =
-                    pair.iter().filter(|(_, bundle)| bundle.forward[way] > 0).map(|((_, rate, delay), bundle)| {
-                        let times = if bundle.forward[way] == 1 {
+            let describe = |direction: usize| {
+                let links = pair.iter().filter(|(_, bundle)| bundle.forward[direction] > 0).map(
+                    |((_, rate, delay), bundle)| {
+                        let times = if bundle.forward[direction] == 1 {
                             String::new()
                         } else {
-                            format!("{} x ", bundle.forward[way])
+                            format!("{} x ", bundle.forward[direction])
                         };
                         format!("{times}{} over {}", write_rate(*rate), write_span(*delay))
-                    });
+                    },
+                );
                 links.collect::<Vec<_>>().join(", ")
             };
             let [low, high] = pair[0].0.0.map(|end| graph.nodes[end].name.as_str());
-            let message = format!("{low} has {} to {high}, and {} back", said(0), said(1));
+            let message = format!("{low} has {} to {high}, and {} back", describe(0), describe(1));
             return Err(SpannedError::new(bundle.origin, message)
                 .label("expected the same in both directions")
                 .help("a link here has one rate and one delay, both ways: directions that differ are not supported"));
@@ -570,9 +571,9 @@ fn times(unit: Span, units: f64) -> Option<Span> {
 }
 
 /// The delay of light in glass along a great circle: whole microseconds, at least one.
-fn in_glass(here: Position, there: Position) -> Span {
-    let [from, to] = [here, there].map(|place| place.latitude.to_radians());
-    let east = (there.longitude - here.longitude).to_radians();
+fn fibre_delay(start: Position, end: Position) -> Span {
+    let [from, to] = [start, end].map(|position| position.latitude.to_radians());
+    let east = (end.longitude - start.longitude).to_radians();
     // The haversine formula, with the same trigonometry on every machine.
     let half = |angle: f64| libm::sin(angle / 2.0);
     let of = half(to - from).powi(2) + libm::cos(from) * libm::cos(to) * half(east).powi(2);
@@ -600,10 +601,10 @@ fn largest(graph: &Graph, cables: Vec<CableGroup>, notes: &mut Vec<String>) -> (
         let more = if others.len() > 8 { format!(" and {} more", others.len() - 8) } else { String::new() };
         notes.push(format!("left out, not joined to the largest part: {}{more}", named.join(", ")));
     }
-    let mut place = vec![usize::MAX; graph.nodes.len()];
-    nodes.iter().enumerate().for_each(|(new, &node)| place[node] = new);
-    let inside = cables.into_iter().filter(|cable| place[cable.ends[0]] != usize::MAX);
-    let cables = inside.map(|cable| CableGroup { ends: cable.ends.map(|end| place[end]), ..cable }).collect();
+    let mut new_index = vec![usize::MAX; graph.nodes.len()];
+    nodes.iter().enumerate().for_each(|(new, &node)| new_index[node] = new);
+    let inside = cables.into_iter().filter(|cable| new_index[cable.ends[0]] != usize::MAX);
+    let cables = inside.map(|cable| CableGroup { ends: cable.ends.map(|end| new_index[end]), ..cable }).collect();
     (nodes, cables)
 }
 
@@ -676,16 +677,16 @@ mod tests {
     #[test]
     fn leaves_are_hosts_and_long_links_separate_datacenters() {
         let text = "from,to,rate,delay\nh1,s1,,\nh2,s2,,\nh3,s2,,\ns1,s2,400Gbps,5ms\ns1,s2,400Gbps,5ms\nfar,away,,\n";
-        let made = links(text, &GraphOptions { rate: Some("10Gbps"), ..GraphOptions::default() }).unwrap();
+        let imported = links(text, &GraphOptions { rate: Some("10Gbps"), ..GraphOptions::default() }).unwrap();
         for part in [
             "{ name = \"h1\", kind = \"host\" }",
             "{ name = \"s2\", kind = \"switch\", datacenter = 1 }",
             "{ between = [\"h1\", \"s1\"], rate = \"10Gbps\", delay = \"1us\" }",
             "{ between = [\"s1\", \"s2\"], rate = \"400Gbps\", delay = \"5ms\", parallel = 2 }",
         ] {
-            assert!(made.toml.contains(part), "{part}\n{}", made.toml);
+            assert!(imported.toml.contains(part), "{part}\n{}", imported.toml);
         }
-        let notes = made.notes.join("\n");
+        let notes = imported.notes.join("\n");
         for part in [
             "largest part: far, away",
             "separate 2 datacenters",
@@ -698,30 +699,34 @@ mod tests {
 
     /// Rows of both directions are links of their own, whatever their rates; a note states that.
     #[test]
-    fn rows_of_both_directions_are_told() {
+    fn bidirectional_rows_are_noted() {
         let text = "from,to,rate,delay\nh,a,10Gbps,1us\na,b,10Gbps,1us\nb,a,40Gbps,1us\nb,i,10Gbps,1us\nb,i,10Gbps,1us\nj,a,10Gbps,1us\n";
-        let made = links(text, &GraphOptions::default()).unwrap();
-        assert!(made.notes.join("\n").contains("1 pair of nodes with links in both directions"), "{:?}", made.notes);
-        assert_eq!(made.toml.matches("\"a\", \"b\"").count(), 2, "{}", made.toml);
+        let imported = links(text, &GraphOptions::default()).unwrap();
+        assert!(
+            imported.notes.join("\n").contains("1 pair of nodes with links in both directions"),
+            "{:?}",
+            imported.notes
+        );
+        assert_eq!(imported.toml.matches("\"a\", \"b\"").count(), 2, "{}", imported.toml);
         let once = links(&text.replace("b,a,40", "a,b,40"), &GraphOptions::default()).unwrap();
         assert!(!once.notes.join("\n").contains("both directions"), "{:?}", once.notes);
     }
 
     #[test]
     fn a_pair_of_nodes_gets_hosts() {
-        let made =
+        let imported =
             links("from,to\na,b\n", &GraphOptions { hosts: NonZeroU16::new(3), ..GraphOptions::default() }).unwrap();
-        assert!(made.toml.contains("hosts = 3, host_rate = \"100Gbps\""), "{}", made.toml);
+        assert!(imported.toml.contains("hosts = 3, host_rate = \"100Gbps\""), "{}", imported.toml);
     }
 
     #[test]
-    fn light_takes_its_time() {
+    fn propagation_delay_in_fibre() {
         let berlin = Position { latitude: 52.52, longitude: 13.405 };
         let paris = Position { latitude: 48.8566, longitude: 2.3522 };
         // 878 km at 199,862 km/s.
-        let delay = in_glass(berlin, paris);
+        let delay = fibre_delay(berlin, paris);
         assert!((delay.ps() - 4_392_000_000).abs() < 20_000_000, "{delay}");
-        assert_eq!((in_glass(berlin, berlin), in_glass(paris, berlin)), (SHORT, delay));
+        assert_eq!((fibre_delay(berlin, berlin), fibre_delay(paris, berlin)), (SHORT, delay));
     }
 
     #[test]
@@ -731,12 +736,16 @@ mod tests {
         let text = format!(
             "<graphml><graph edgedefault=\"directed\"><node id=\"a\"/><node id=\"b\"/><node id=\"c\"/>{edges}</graph></graphml>"
         );
-        let made = import_graph(&text, GraphFormat::GraphMl, &GraphOptions::default(), &NAMES).unwrap();
-        assert!(!made.toml.contains("parallel") && made.toml.matches("between").count() == 2, "{}", made.toml);
-        assert!(made.notes.join("\n").contains("1 link from a node to itself"));
+        let imported = import_graph(&text, GraphFormat::GraphMl, &GraphOptions::default(), &NAMES).unwrap();
+        assert!(
+            !imported.toml.contains("parallel") && imported.toml.matches("between").count() == 2,
+            "{}",
+            imported.toml
+        );
+        assert!(imported.notes.join("\n").contains("1 link from a node to itself"));
         let both = text.replace("\"directed\"", "\"undirected\"");
-        let made = import_graph(&both, GraphFormat::GraphMl, &GraphOptions::default(), &NAMES).unwrap();
-        assert!(made.toml.contains("parallel = 2"));
+        let imported = import_graph(&both, GraphFormat::GraphMl, &GraphOptions::default(), &NAMES).unwrap();
+        assert!(imported.toml.contains("parallel = 2"));
     }
 
     fn graphml(body: &str, options: &GraphOptions<'_>) -> Result<Imported, String> {
@@ -775,13 +784,13 @@ mod tests {
             assert!(parts.iter().all(|part| error.contains(part)), "{parts:?}\n{error}");
             assert!(error.contains("net.graphml:"), "{error}");
         }
-        let made = graphml(&[same.clone(), edge("b", "c", "", "1ms")].concat(), &none).unwrap();
-        assert_eq!((made.toml.matches("between").count(), made.toml.matches("parallel").count()), (2, 0));
-        assert!(made.notes.join("\n").contains("1 link of one direction, which is a link of both directions here"));
+        let imported = graphml(&[same.clone(), edge("b", "c", "", "1ms")].concat(), &none).unwrap();
+        assert_eq!((imported.toml.matches("between").count(), imported.toml.matches("parallel").count()), (2, 0));
+        assert!(imported.notes.join("\n").contains("1 link of one direction, which is a link of both directions here"));
         // Two links of different rates, each with both directions.
         let other = [edge("b", "a", "40Gbps", "1ms"), edge("a", "b", "40Gbps", "1ms")].concat();
-        let made = graphml(&[same, other, edge("b", "c", "", "1ms")].concat(), &none).unwrap();
-        assert_eq!(made.toml.matches("between").count(), 3, "{}", made.toml);
+        let imported = graphml(&[same, other, edge("b", "c", "", "1ms")].concat(), &none).unwrap();
+        assert_eq!(imported.toml.matches("between").count(), 3, "{}", imported.toml);
     }
 
     /// Numbers without a unit are not left out, and none is guessed.
@@ -797,12 +806,12 @@ mod tests {
         );
         let error = graphml(&body, &GraphOptions { unit, ..none }).unwrap_err();
         assert!(error.contains("a delay of 4") && error.contains("--delay-unit"), "{error}");
-        let made = graphml(&body, &GraphOptions { unit, delay_unit, ..none }).unwrap();
-        assert!(made.toml.contains("rate = \"25Gbps\", delay = \"2ms\""), "{}", made.toml);
+        let imported = graphml(&body, &GraphOptions { unit, delay_unit, ..none }).unwrap();
+        assert!(imported.toml.contains("rate = \"25Gbps\", delay = \"2ms\""), "{}", imported.toml);
         let chosen = GraphOptions { rate: Some("40Gbps"), delay: Some("3ms"), ..none };
-        let made = graphml(&body, &chosen).unwrap();
-        assert!(made.toml.contains("rate = \"40Gbps\", delay = \"3ms\""), "{}", made.toml);
-        assert!(made.notes.join("\n").contains("capacities without a unit are left out"), "{:?}", made.notes);
+        let imported = graphml(&body, &chosen).unwrap();
+        assert!(imported.toml.contains("rate = \"40Gbps\", delay = \"3ms\""), "{}", imported.toml);
+        assert!(imported.notes.join("\n").contains("capacities without a unit are left out"), "{:?}", imported.notes);
         let sndlib = "NODES (\n a ( 7.10 50.74 )\n b ( 9.99 48.40 )\n)\nLINKS (\n L ( a b ) 40.0 0.0 0.0 0.0 ( )\n)\n";
         let import = |options| import_graph(sndlib, GraphFormat::SndLib, options, &NAMES).map_err(|it| it.to_string());
         assert!(import(&none).unwrap_err().contains("a capacity of 40"));
@@ -810,7 +819,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_place() {
+    fn errors_have_byte_ranges() {
         let none = GraphOptions::default();
         for (text, options, parts) in [
             ("from,to,delay\na,b,0s\n", none, ["net.csv:2:1", "over zero"]),

@@ -27,7 +27,7 @@ pub(super) struct Stage {
     /// Its keys but for its name, title, description and traffic, in order.
     kept: Vec<Entry>,
     stop: Span,
-    pub(super) seats: HostNames,
+    pub(super) host_names: HostNames,
 }
 
 /// Keys that remain in a scenario when its traffic is replaced.
@@ -48,16 +48,18 @@ impl Stage {
         if let Some(base) = base {
             return Self::on(base, notes);
         }
-        let (topology, what) = two_datacenters(hosts).map_err(|fault| Sources::default().explain(fault))?;
-        notes.push(format!("no scenario was given: the network is {what}, with this project's defaults, under DCTCP"));
-        Self::with(topology, what)
+        let (topology, network_name) = two_datacenters(hosts).map_err(|error| Sources::default().explain(error))?;
+        notes.push(format!(
+            "no scenario was given: the network is {network_name}, with this project's defaults, under DCTCP"
+        ));
+        Self::with(topology, network_name)
     }
 
     /// Returns the stage of an existing scenario.
     fn on(base: &Base<'_>, notes: &mut Vec<String>) -> Result<Self, Error> {
         let scenario = parse(base.text, base.name, &Overrides::default())?;
         let mut sources = Sources::default();
-        let root = tree_of(base.text, base.name, &mut sources).map_err(|fault| sources.explain(fault))?;
+        let root = tree_of(base.text, base.name, &mut sources).map_err(|error| sources.explain(error))?;
         let entries = root.entries().unwrap_or_default();
         let left_out: Vec<String> = entries
             .iter()
@@ -75,24 +77,24 @@ impl Stage {
     }
 
     /// On a network, `[topology]`, with this project's defaults.
-    pub(super) fn with(topology: Value, what: String) -> Result<Self, Error> {
+    pub(super) fn with(topology: Value, network_name: String) -> Result<Self, Error> {
         let scheme = Value::table([("dctcp", Value::table([("law", Value::string("dctcp"))]))]);
         let Value::Table(kept) = Value::table([("topology", topology), ("schemes", scheme)]) else {
-            return Ok(Self { kept: Vec::new(), stop: STOP, seats: HostNames::unknown(what) });
+            return Ok(Self { kept: Vec::new(), stop: STOP, host_names: HostNames::unknown(network_name) });
         };
-        Self::of(kept, STOP, what)
+        Self::of(kept, STOP, network_name)
     }
 
     /// Builds the network once, to know its hosts.
-    fn of(kept: Vec<Entry>, stop: Span, what: String) -> Result<Self, Error> {
-        let mut stage = Self { kept, stop, seats: HostNames::unknown(what) };
+    fn of(kept: Vec<Entry>, stop: Span, network_name: String) -> Result<Self, Error> {
+        let mut stage = Self { kept, stop, host_names: HostNames::unknown(network_name) };
         let flow = Value::table([("src", Value::Integer(0)), ("dst", Value::Integer(1)), ("size", Value::Integer(1))]);
-        let flows = Value::Array(vec![Node::made(flow)]);
+        let flows = Value::Array(vec![Node::generated(flow)]);
         let traffic = Value::table([("kind", Value::string("list")), ("flows", flows)]);
         let toml = stage.toml("network", "", "", traffic, Span::ZERO);
         let scenario = parse(&toml, "the network", &Overrides::default())?;
         let Some(run) = scenario.runs().into_iter().next() else { return Ok(stage) };
-        stage.seats = stage.seats.of(&run.build()?.setup.network);
+        stage.host_names = stage.host_names.of(&run.build()?.setup.network);
         Ok(stage)
     }
 
@@ -108,7 +110,7 @@ impl Stage {
             ("stop", if stop == STOP { Value::Absent } else { stop.encode() }),
         ];
         entries.extend(self.kept.iter().map(|entry| (entry.key.as_str(), entry.node.value.clone())));
-        entries.push(("traffic", Value::Array(vec![Node::made(traffic)])));
+        entries.push(("traffic", Value::Array(vec![Node::generated(traffic)])));
         to_toml(&Value::table(entries))
     }
 

@@ -81,28 +81,28 @@ fn tree(text: &str, source: u32, hosts: u32, notes: &mut Vec<String>) -> Result<
     let (mut nodes, mut tier_count, mut pod_size) = (None, None, None);
     let mut tiers: Vec<Tier> = Vec::new();
     let mut queues = false;
-    for words in lines(text, source) {
-        let (word, origin) = words[0];
-        let known = KEYS.into_iter().find(|key| key.eq_ignore_ascii_case(word));
+    for tokens in lines(text, source) {
+        let (token, origin) = tokens[0];
+        let known = KEYS.into_iter().find(|key| key.eq_ignore_ascii_case(token));
         match (known, tiers.last_mut()) {
-            (Some("Nodes"), _) => nodes = Some((number::<u32>(&words, 0)?, origin)),
-            (Some("Tiers"), _) => tier_count = Some((number::<usize>(&words, 0)?, origin)),
-            (Some("Podsize"), _) => pod_size = Some((number::<u32>(&words, 0)?, origin)),
+            (Some("Nodes"), _) => nodes = Some((number::<u32>(&tokens, 0)?, origin)),
+            (Some("Tiers"), _) => tier_count = Some((number::<usize>(&tokens, 0)?, origin)),
+            (Some("Podsize"), _) => pod_size = Some((number::<u32>(&tokens, 0)?, origin)),
             (Some("Tier"), _) => {
-                if number::<usize>(&words, 0)? != tiers.len() || tiers.len() == 3 {
+                if number::<usize>(&tokens, 0)? != tiers.len() || tiers.len() == 3 {
                     return Err(SpannedError::new(origin, "tiers come in order: 0, 1 and perhaps 2")
                         .label(format!("expected Tier {}", tiers.len())));
                 }
                 tiers.push(Tier { bundle: 1, origin: Some(origin), ..Tier::default() });
             }
-            (Some("Downlink_speed_Gbps"), Some(tier)) => tier.rate = Some(gbps(&words)?),
-            (Some("Downlink_Latency_ns"), Some(tier)) => tier.link = nanoseconds(&words)?,
-            (Some("Switch_Latency_ns"), Some(tier)) => tier.switch = nanoseconds(&words)?,
-            (Some("Radix_Down"), Some(tier)) => tier.down = number(&words, 0)?,
-            (Some("Radix_Up"), Some(tier)) => tier.up = number(&words, 0)?,
-            (Some("Bundle"), Some(tier)) => tier.bundle = number::<u32>(&words, 0)?.max(1),
+            (Some("Downlink_speed_Gbps"), Some(tier)) => tier.rate = Some(gbps(&tokens)?),
+            (Some("Downlink_Latency_ns"), Some(tier)) => tier.link = nanoseconds(&tokens)?,
+            (Some("Switch_Latency_ns"), Some(tier)) => tier.switch = nanoseconds(&tokens)?,
+            (Some("Radix_Down"), Some(tier)) => tier.down = number(&tokens, 0)?,
+            (Some("Radix_Up"), Some(tier)) => tier.up = number(&tokens, 0)?,
+            (Some("Bundle"), Some(tier)) => tier.bundle = number::<u32>(&tokens, 0)?.max(1),
             // Redundant: the radices and rates determine it.
-            (Some("Oversubscribed"), Some(_)) => drop(number::<Decimal>(&words, 0)?),
+            (Some("Oversubscribed"), Some(_)) => drop(number::<Decimal>(&tokens, 0)?),
             (Some("Queue_Down" | "Queue_Up"), Some(_)) => queues = true,
             (Some(key), _) => {
                 return Err(
@@ -110,9 +110,9 @@ fn tree(text: &str, source: u32, hosts: u32, notes: &mut Vec<String>) -> Result<
                 );
             }
             (None, _) => {
-                return Err(SpannedError::new(origin, format!("unknown word `{word}`"))
+                return Err(SpannedError::new(origin, format!("unknown word `{token}`"))
                     .label("unknown word")
-                    .suggest(word, KEYS));
+                    .suggest(token, KEYS));
             }
         }
     }
@@ -148,47 +148,51 @@ fn counted(nodes: u32, pod_size: u32, pod_at: SourceSpan, tiers: Vec<Tier>) -> R
             .label("incomplete tier"));
         }
     }
-    let fits = |ok: bool, at: Option<SourceSpan>, what: String| {
+    let check_tier = |ok: bool, at: Option<SourceSpan>, message: String| {
         if ok {
             Ok(())
         } else {
-            Err(SpannedError::new(at.unwrap_or(pod_at), what).label("does not fit the tier below"))
+            Err(SpannedError::new(at.unwrap_or(pod_at), message).label("does not fit the tier below"))
         }
     };
     let at = |tier: usize| tiers[tier].origin;
-    fits(
+    check_tier(
         pod_size > 0 && nodes.is_multiple_of(pod_size),
         Some(pod_at),
         format!("{nodes} nodes are no whole number of pods of {pod_size}"),
     )?;
     let pods = nodes / pod_size;
-    fits(
+    check_tier(
         pod_size.is_multiple_of(tiers[0].down),
         at(0),
         format!("{} hosts a switch do not fill a pod of {pod_size}", tiers[0].down),
     )?;
     let edges = pod_size / tiers[0].down;
-    fits(
+    check_tier(
         tiers[0].up > 0 && tiers[0].up.is_multiple_of(tiers[1].bundle),
         at(1),
         format!("{} uplinks in bundles of {}", tiers[0].up, tiers[1].bundle),
     )?;
     let aggregations = tiers[0].up / tiers[1].bundle;
     let down = edges.saturating_mul(tiers[1].bundle);
-    fits(tiers[1].down == down, at(1), format!("Radix_Down {} where {down} links come from below", tiers[1].down))?;
+    check_tier(
+        tiers[1].down == down,
+        at(1),
+        format!("Radix_Down {} where {down} links come from below", tiers[1].down),
+    )?;
     let mut cores = 0;
     if let Some(core) = tiers.get(2) {
-        fits(
+        check_tier(
             tiers[1].up > 0 && tiers[1].up.is_multiple_of(core.bundle),
             at(2),
             format!("{} uplinks in bundles of {}", tiers[1].up, core.bundle),
         )?;
         cores = aggregations.saturating_mul(tiers[1].up / core.bundle);
         let down = pods.saturating_mul(core.bundle);
-        fits(core.down == down, at(2), format!("Radix_Down {} where {down} links come from below", core.down))?;
+        check_tier(core.down == down, at(2), format!("Radix_Down {} where {down} links come from below", core.down))?;
     }
     let switches = pods.saturating_mul(edges.saturating_add(aggregations)).saturating_add(cores);
-    fits(
+    check_tier(
         switches <= MAX && nodes <= 200_000,
         Some(pod_at),
         format!("{switches} switches and {nodes} nodes are too many"),
@@ -236,12 +240,12 @@ impl TreeCounts {
         let mut nodes = Vec::new();
         let mut links = Vec::new();
         let mut node = |name: &str, kind: &str| {
-            nodes.push(Node::made(Value::table([("name", Value::string(name)), ("kind", Value::string(kind))])));
+            nodes.push(Node::generated(Value::table([("name", Value::string(name)), ("kind", Value::string(kind))])));
         };
         let mut link = |low: &str, high: &str, tier: usize| {
             let class = ["host", "edge", "core"][tier];
             let bundle = self.tiers[tier].bundle;
-            links.push(Node::made(Value::table([
+            links.push(Node::generated(Value::table([
                 ("between", vec![low.to_owned(), high.to_owned()].encode()),
                 ("rate", self.rate(tier).encode()),
                 ("delay", self.delay(tier).encode()),
@@ -283,19 +287,19 @@ impl TreeCounts {
     }
 }
 
-fn gbps(words: &[(&str, SourceSpan)]) -> Result<Rate, SpannedError> {
-    let rate = Rate::from_bps(number::<Decimal>(words, 0)?.of(1_000_000_000));
+fn gbps(tokens: &[(&str, SourceSpan)]) -> Result<Rate, SpannedError> {
+    let rate = Rate::from_bps(number::<Decimal>(tokens, 0)?.of(1_000_000_000));
     if rate < Rate::from_mbps(1) || rate.bps() > 1 << 43 {
-        return Err(SpannedError::new(words[0].1, format!("a rate of {rate} is out of range"))
+        return Err(SpannedError::new(tokens[0].1, format!("a rate of {rate} is out of range"))
             .label("expected 0.001 to 8796 Gbps"));
     }
     Ok(rate)
 }
 
-fn nanoseconds(words: &[(&str, SourceSpan)]) -> Result<Span, SpannedError> {
-    let ps = number::<Decimal>(words, 0)?.of(1_000);
+fn nanoseconds(tokens: &[(&str, SourceSpan)]) -> Result<Span, SpannedError> {
+    let ps = number::<Decimal>(tokens, 0)?.of(1_000);
     match i64::try_from(ps) {
         Ok(ps) if ps <= 1_000_000_000_000_000 => Ok(Span::from_ps(ps)),
-        _ => Err(SpannedError::new(words[0].1, "a latency over 1000 s").label("expected nanoseconds")),
+        _ => Err(SpannedError::new(tokens[0].1, "a latency over 1000 s").label("expected nanoseconds")),
     }
 }

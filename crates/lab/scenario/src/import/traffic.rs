@@ -153,12 +153,12 @@ fn scenario_of(
     placement: Placement,
     names: &TrafficNames<'_>,
 ) -> Result<Imported, Error> {
-    let explain = |fault| sources.explain(fault);
+    let explain = |error| sources.explain(error);
     let mut traffic = read.map_err(explain)?;
     let stage = Stage::new(base, traffic.hosts(), &mut traffic.notes)?;
     let (title, last) = (format!("imported from {}: {}", traffic.from, names.traffic), traffic.last());
     let network = if base.is_some() { NetworkSource::Given } else { NetworkSource::Made };
-    let (listed, notes) = traffic.on(&stage.seats, network, placement).map_err(explain)?;
+    let (listed, notes) = traffic.on(&stage.host_names, network, placement).map_err(explain)?;
     let (traffic, flows) = list(&listed, names.scenario);
     let traffic = ListedTraffic { traffic, flows };
     stage.with_traffic(names.scenario, &title, traffic, last, notes).map_err(explain)
@@ -191,27 +191,27 @@ mod tests {
     }
 
     #[test]
-    fn names_of_hosts_are_those_hosts() {
+    fn host_names_select_hosts() {
         let flows = "start_s,src,dst,bytes\n0,right.host1,left.host0,5\n25,3,0,1MB\n";
-        let made = import(flows, TrafficFormat::Flows, Some(NET)).unwrap();
-        assert!(made.toml.contains("{ start = \"0s\", src = 3, dst = 0, size = 5 }"), "{}", made.toml);
-        assert!(made.toml.contains("stop = \"36s\"") && made.notes.is_empty(), "{:?}", made.notes);
+        let imported = import(flows, TrafficFormat::Flows, Some(NET)).unwrap();
+        assert!(imported.toml.contains("{ start = \"0s\", src = 3, dst = 0, size = 5 }"), "{}", imported.toml);
+        assert!(imported.toml.contains("stop = \"36s\"") && imported.notes.is_empty(), "{:?}", imported.notes);
     }
 
     #[test]
-    fn others_are_placed_as_they_come() {
+    fn unknown_names_are_placed_in_order() {
         let flows = "start,src,dst,bytes\n0us,10.0.0.9,10.0.0.1,5\n1us,10.0.0.7,10.0.0.1,6\n";
-        let made = import(flows, TrafficFormat::Flows, Some(NET)).unwrap();
-        let notes = made.notes.join("\n");
+        let imported = import(flows, TrafficFormat::Flows, Some(NET)).unwrap();
+        let notes = imported.notes.join("\n");
         assert!(notes.contains("10.0.0.9 on left.host0, 10.0.0.1 on left.host1, 10.0.0.7 on right.host0"), "{notes}");
-        assert!(made.toml.contains("src = 2, dst = 1, size = 6"), "{}", made.toml);
+        assert!(imported.toml.contains("src = 2, dst = 1, size = 6"), "{}", imported.toml);
         // On a network of its own numbers are names.
-        let made = import("start,src,dst,bytes\n0us,7,9,5\n", TrafficFormat::Flows, None).unwrap();
-        assert!(made.notes.join("\n").contains("7 on dc0."), "{:?}", made.notes);
+        let imported = import("start,src,dst,bytes\n0us,7,9,5\n", TrafficFormat::Flows, None).unwrap();
+        assert!(imported.notes.join("\n").contains("7 on dc0."), "{:?}", imported.notes);
     }
 
     #[test]
-    fn mistakes_have_their_line() {
+    fn errors_have_lines() {
         for (text, base, parts) in [
             ("start,src,dst,bytes\n0us,a,a,5\n", None, ["t.csv:2:1", "`a` sends to itself"]),
             ("start,src,dst,bytes\n0us,a,b,0\n", None, ["t.csv:2:1", "a flow of 0 B"]),

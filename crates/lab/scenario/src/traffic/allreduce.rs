@@ -11,7 +11,7 @@ use fabric::HostId;
 use units::Bytes;
 
 use super::collective::ring;
-use super::groups::{check_count, groups, unfit};
+use super::groups::{check_count, groups, invalid_group_size};
 use super::steps::RankGroup;
 use super::{TrafficContext, TrafficFlows};
 use crate::config::{Allreduce, Pattern};
@@ -22,42 +22,43 @@ use crate::random::Draws;
 pub(crate) fn make(
     allreduce: &Allreduce,
     draws: Draws,
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Result<TrafficFlows, SpannedError> {
     let Allreduce { count, ranks, pattern, iterations, .. } = *allreduce;
-    let (groups, origin) = groups("allreduce", allreduce.groups.as_ref(), count, ranks, ground)?;
-    let odd = groups.iter().enumerate().find(|(_, ranks)| pattern == Pattern::Pairs && !ranks.len().is_multiple_of(2));
-    if let Some((index, ranks)) = odd {
-        return Err(unfit(index, ranks, "an even number, for pairs", origin));
+    let (groups, origin) = groups("allreduce", allreduce.groups.as_ref(), count, ranks, context)?;
+    let odd_group =
+        groups.iter().enumerate().find(|(_, ranks)| pattern == Pattern::Pairs && !ranks.len().is_multiple_of(2));
+    if let Some((index, ranks)) = odd_group {
+        return Err(invalid_group_size(index, ranks, "an even number, for pairs", origin));
     }
-    let low = ground.size(allreduce.size)?;
-    let high = allreduce.size_to.map(|most| ground.size(most)).transpose()?;
+    let low = context.size(allreduce.size)?;
+    let high = allreduce.size_to.map(|size_to| context.size(size_to)).transpose()?;
     if let Some(high) = high
         && low > high
     {
-        let origin = allreduce.size_to.map_or(allreduce.size.origin, |most| most.origin);
+        let origin = allreduce.size_to.map_or(allreduce.size.origin, |size_to| size_to.origin);
         return Err(SpannedError::new(origin, format!("sizes from {low} to {high}")).label("expected at least `size`"));
     }
     let rings: Vec<Vec<Vec<HostId>>> = groups.into_iter().map(|ranks| rings(ranks, pattern)).collect();
     let flows_of = |ring: &Vec<HostId>| 2 * (ring.len() as u64 - 1) * ring.len() as u64;
     check_count(iterations, rings.iter().flatten().map(flows_of).sum())?;
-    let mut made = TrafficFlows::default();
+    let mut output = TrafficFlows::default();
     for rings in &rings {
         let rings = rings.iter().map(|ranks| RankGroup::new(ranks, allreduce.start, allreduce.compute));
         let mut rings: Vec<RankGroup<'_>> = rings.collect();
         for iteration in 0..iterations.get() {
-            let first = index32(made.flows.len());
+            let first = index32(output.flows.len());
             // All groups of a job have the same in an iteration.
             let size = size(low, high, draws.at(iteration.into()));
             for group in &mut rings {
-                group.begin(&made);
+                group.begin(&output);
                 let chunk = Bytes::new(size.get().div_ceil(group.len().into()));
-                ring(group, chunk, 2 * (group.len() - 1), &mut made);
+                ring(group, chunk, 2 * (group.len() - 1), &mut output);
             }
-            made.collectives.push((first, index32(made.flows.len())));
+            output.collectives.push((first, index32(output.flows.len())));
         }
     }
-    Ok(made)
+    Ok(output)
 }
 
 /// Returns the bytes of each rank in an iteration.

@@ -63,58 +63,58 @@ pub(crate) fn make(
     entry: &ClosedLoop,
     traffic: usize,
     draws: Draws,
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Result<TrafficFlows, SpannedError> {
-    let sizes = ReadSizes::of(entry, ground)?;
-    let pairs = pairs(entry, ground)?;
+    let sizes = ReadSizes::of(entry, context)?;
+    let pairs = pairs(entry, context)?;
     let reads = entry.reads.map(|reads| reads.get());
     check_count(entry, pairs.len())?;
-    let mut chains = chains(entry, &pairs, ground)?;
-    let mut made = TrafficFlows { open_ended: reads.is_none(), ..TrafficFlows::default() };
+    let mut chains = chains(entry, &pairs, context)?;
+    let mut output = TrafficFlows { open_ended: reads.is_none(), ..TrafficFlows::default() };
     // The first reads of all connections, then the second ones, and so on.
     for turn in 0u64.. {
-        chains.retain(|chain| chain.goes_on(ground.stop));
+        chains.retain(|chain| chain.goes_on(context.stop));
         if chains.is_empty() {
             break;
         }
-        check_fits(entry, made.flows.len() + chains.len())?;
+        check_fits(entry, output.flows.len() + chains.len())?;
         for chain in &mut chains {
             // By connection and turn, under 2^32 each: a read has its size, whichever other clients read, and for how
             // long.
-            let size = sizes.size(draws.at((chain.number << 32) + turn), ground)?;
-            chain.read(size, entry, &mut made);
+            let size = sizes.size(draws.at((chain.number << 32) + turn), context)?;
+            chain.read(size, entry, &mut output);
         }
     }
-    made.closed_loop = Some(ReadLoop {
+    output.closed_loop = Some(ReadLoop {
         traffic,
         clients: pairs.len(),
         outstanding: entry.outstanding.get(),
         mean_size: sizes.mean(),
         reads,
-        at_most: Rate::from_bps(pairs.iter().map(|&(client, _)| ground.down(client).bps()).sum()),
+        at_most: Rate::from_bps(pairs.iter().map(|&(client, _)| context.down(client).bps()).sum()),
     });
-    Ok(made)
+    Ok(output)
 }
 
 /// The connections of all clients, those of a client one after the other.
 fn chains(
     entry: &ClosedLoop,
     pairs: &[(HostId, HostId)],
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Result<Vec<Chain>, SpannedError> {
     let outstanding = entry.outstanding.get();
     check_fits(entry, pairs.len().saturating_mul(outstanding as usize))?;
     let mut chains = Vec::new();
     let mut start = entry.start;
     for &(client, server) in pairs {
-        for place in 0..outstanding {
+        for index in 0..outstanding {
             chains.push(Chain {
                 number: chains.len() as u64,
                 server,
                 client,
-                rate: ground.up(server).min(ground.down(client)),
-                request: ground.survey.news(client, server).unwrap_or(Span::ZERO),
-                left: entry.reads.map(|reads| reads.get() / outstanding + u32::from(place < reads.get() % outstanding)),
+                rate: context.up(server).min(context.down(client)),
+                request: context.survey.ack_delay(client, server).unwrap_or(Span::ZERO),
+                left: entry.reads.map(|reads| reads.get() / outstanding + u32::from(index < reads.get() % outstanding)),
                 earliest: start,
                 last: None,
             });
@@ -134,29 +134,29 @@ impl Chain {
     }
 
     /// Makes the next read.
-    fn read(&mut self, size: Bytes, entry: &ClosedLoop, made: &mut TrafficFlows) {
+    fn read(&mut self, size: Bytes, entry: &ClosedLoop, output: &mut TrafficFlows) {
         let start = match self.last {
             None => DraftStart::At(self.earliest),
             Some(last) => {
                 // A request carries the last acknowledgement of its connection. It is not sent as a packet here, and so may
                 // not be the earlier one.
                 let acknowledged = (entry.connections == Connections::Persistent).then_some(Dependency::Complete(last));
-                let causes = made.causes.add([Dependency::Received(last)].into_iter().chain(acknowledged));
+                let causes = output.causes.add([Dependency::Received(last)].into_iter().chain(acknowledged));
                 DraftStart::Waits { causes, after: entry.compute }
             }
         };
-        self.last = Some(FlowId(index32(made.flows.len())));
-        made.flows.push(DraftFlow { src: self.server, dst: self.client, size, start });
+        self.last = Some(FlowId(index32(output.flows.len())));
+        output.flows.push(DraftFlow { src: self.server, dst: self.client, size, start });
         self.left = self.left.map(|left| left - 1);
-        let least = [self.rate.tx_time(size), self.request, entry.compute];
-        self.earliest = least.into_iter().fold(self.earliest, later);
+        let min_times = [self.rate.tx_time(size), self.request, entry.compute];
+        self.earliest = min_times.into_iter().fold(self.earliest, later);
     }
 }
 
 /// Each client that reads, and its server: clients in order, evenly spread over the servers in order.
-fn pairs(entry: &ClosedLoop, ground: &TrafficContext<'_>) -> Result<Vec<(HostId, HostId)>, SpannedError> {
+fn pairs(entry: &ClosedLoop, context: &TrafficContext<'_>) -> Result<Vec<(HostId, HostId)>, SpannedError> {
     let hosts = |set| -> Result<Vec<HostId>, SpannedError> {
-        let members = ground.members(set)?;
+        let members = context.members(set)?;
         Ok((0..index32(members.len())).map(HostId).filter(|host| members[host.index()]).collect())
     };
     let (clients, servers) = (hosts(&entry.clients)?, hosts(&entry.servers)?);
@@ -168,9 +168,9 @@ fn pairs(entry: &ClosedLoop, ground: &TrafficContext<'_>) -> Result<Vec<(HostId,
         Some(active) => active.value as usize,
         None => clients.len(),
     };
-    let server = |place: usize| servers[place * servers.len() / clients.len()];
+    let server = |index: usize| servers[index * servers.len() / clients.len()];
     let pairs: Vec<(HostId, HostId)> =
-        clients.iter().take(active).enumerate().map(|(place, &client)| (client, server(place))).collect();
+        clients.iter().take(active).enumerate().map(|(index, &client)| (client, server(index))).collect();
     match pairs.iter().find(|(client, server)| client == server) {
         Some((HostId(host), _)) => {
             Err(SpannedError::new(entry.clients.origin, format!("host {host} would read from itself"))
@@ -202,10 +202,10 @@ fn check_fits(entry: &ClosedLoop, flows: usize) -> Result<(), SpannedError> {
 }
 
 impl ReadSizes {
-    fn of(entry: &ClosedLoop, ground: &TrafficContext<'_>) -> Result<Self, SpannedError> {
+    fn of(entry: &ClosedLoop, context: &TrafficContext<'_>) -> Result<Self, SpannedError> {
         match (entry.size, &entry.sizes) {
-            (Some(size), None) => ground.size(size).map(Self::Same),
-            (None, Some(name)) => Distribution::named(name, ground.inputs).map(Self::Drawn),
+            (Some(size), None) => context.size(size).map(Self::Same),
+            (None, Some(name)) => Distribution::named(name, context.inputs).map(Self::Drawn),
             (Some(_), Some(name)) => {
                 Err(SpannedError::new(name.origin, "`size` and `sizes` both set the size of reads: give one"))
             }
@@ -217,10 +217,10 @@ impl ReadSizes {
     }
 
     /// The size of a read, for which `bits` were drawn.
-    fn size(&self, bits: u64, ground: &TrafficContext<'_>) -> Result<Bytes, SpannedError> {
+    fn size(&self, bits: u64, context: &TrafficContext<'_>) -> Result<Bytes, SpannedError> {
         match self {
             Self::Same(size) => Ok(*size),
-            Self::Drawn(sizes) => ground.size(Located::default_of(Bytes::new(sizes.sample(bits)))),
+            Self::Drawn(sizes) => context.size(Located::default_of(Bytes::new(sizes.sample(bits)))),
         }
     }
 

@@ -24,7 +24,7 @@
 
 use units::Bytes;
 
-use super::groups::{check_count, groups, unfit};
+use super::groups::{check_count, groups, invalid_group_size};
 use super::steps::{RankGroup, Send, SendCondition};
 use super::{TrafficContext, TrafficFlows};
 use crate::config::{Algorithm, Collective, Operation};
@@ -47,30 +47,30 @@ pub(super) enum CollectivePlan {
     Pipeline { microbatches: u32 },
 }
 
-pub(crate) fn make(collective: &Collective, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
+pub(crate) fn make(collective: &Collective, context: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
     let Collective { count, ranks, iterations, start, compute, .. } = *collective;
     let plan = plan(collective)?;
-    let (groups, origin) = groups("collective", collective.groups.as_ref(), count, ranks, ground)?;
-    let odd = groups.iter().enumerate().find(|(_, ranks)| plan.by_halves() && !ranks.len().is_power_of_two());
-    if let Some((index, ranks)) = odd {
-        return Err(unfit(index, ranks, "a power of two, for halving-doubling", origin));
+    let (groups, origin) = groups("collective", collective.groups.as_ref(), count, ranks, context)?;
+    let odd_group = groups.iter().enumerate().find(|(_, ranks)| plan.by_halves() && !ranks.len().is_power_of_two());
+    if let Some((index, ranks)) = odd_group {
+        return Err(invalid_group_size(index, ranks, "a power of two, for halving-doubling", origin));
     }
-    let size = ground.size(collective.size)?;
+    let size = context.size(collective.size)?;
     check_count(iterations, groups.iter().map(|ranks| plan.flows(ranks.len() as u64)).sum())?;
-    let mut made = TrafficFlows::default();
+    let mut output = TrafficFlows::default();
     for ranks in &groups {
         let mut group = RankGroup::new(ranks, start, compute);
         for iteration in 0..iterations.get() {
-            let first = index32(made.flows.len());
-            group.begin(&made);
+            let first = index32(output.flows.len());
+            group.begin(&output);
             if let (CollectivePlan::Pipeline { .. }, 1..) = (plan, iteration) {
-                group.hear(0, &made);
+                group.add_received(0, &output);
             }
-            plan.iterate(&mut group, size, &mut made);
-            made.collectives.push((first, index32(made.flows.len())));
+            plan.iterate(&mut group, size, &mut output);
+            output.collectives.push((first, index32(output.flows.len())));
         }
     }
-    Ok(made)
+    Ok(output)
 }
 
 /// Returns the plan of a table.
@@ -123,22 +123,22 @@ fn named(operation: Operation) -> String {
 /// The algorithm that was asked for, one of those that the operation has; its first if none was.
 fn choose(
     operation: Located<Operation>,
-    asked: Option<Located<Algorithm>>,
+    requested: Option<Located<Algorithm>>,
     known: &[Algorithm],
 ) -> Result<Algorithm, SpannedError> {
-    let Some(asked) = asked else { return Ok(known[0]) };
-    if known.contains(&asked) {
-        return Ok(*asked);
+    let Some(requested) = requested else { return Ok(known[0]) };
+    if known.contains(&requested) {
+        return Ok(*requested);
     }
     let names: Vec<String> = known.iter().map(|known| format!("\"{}\"", known.name())).collect();
-    Err(SpannedError::new(asked.origin, format!("{} is not done by `{}`", named(*operation), asked.name()))
+    Err(SpannedError::new(requested.origin, format!("{} is not done by `{}`", named(*operation), requested.name()))
         .label(format!("expected {}", names.join(" or "))))
 }
 
 /// Refuses an algorithm for an operation that has one way.
-fn none(operation: Located<Operation>, asked: Option<Located<Algorithm>>) -> Result<(), SpannedError> {
-    asked.map_or(Ok(()), |asked| {
-        Err(SpannedError::new(asked.origin, format!("{} is done in one way", named(*operation)))
+fn none(operation: Located<Operation>, requested: Option<Located<Algorithm>>) -> Result<(), SpannedError> {
+    requested.map_or(Ok(()), |requested| {
+        Err(SpannedError::new(requested.origin, format!("{} is done in one way", named(*operation)))
             .label("remove `algorithm`"))
     })
 }
@@ -188,83 +188,83 @@ impl CollectivePlan {
     }
 
     /// Makes the flows of an iteration.
-    pub(super) fn iterate(self, group: &mut RankGroup<'_>, size: Bytes, made: &mut TrafficFlows) {
+    pub(super) fn iterate(self, group: &mut RankGroup<'_>, size: Bytes, output: &mut TrafficFlows) {
         let ranks = group.len();
         let chunk = Bytes::new(size.get().div_ceil(ranks.into()));
         match self {
-            Self::RingAllReduce => ring(group, chunk, 2 * (ranks - 1), made),
-            Self::RingHalf => ring(group, chunk, ranks - 1, made),
+            Self::RingAllReduce => ring(group, chunk, 2 * (ranks - 1), output),
+            Self::RingHalf => ring(group, chunk, ranks - 1, output),
             Self::HalvingAllReduce => {
-                halving(group, chunk, made);
-                doubling(group, chunk, made);
+                halving(group, chunk, output);
+                doubling(group, chunk, output);
             }
-            Self::Halving => halving(group, chunk, made),
-            Self::Doubling => doubling(group, chunk, made),
+            Self::Halving => halving(group, chunk, output),
+            Self::Doubling => doubling(group, chunk, output),
             Self::TreeAllReduce => {
-                up_tree(group, size, made);
-                down_tree(group, |_| size, made);
+                up_tree(group, size, output);
+                down_tree(group, |_| size, output);
             }
-            Self::Rotation => rotation(group, chunk, made),
-            Self::TreeBroadcast => down_tree(group, |_| size, made),
+            Self::Rotation => rotation(group, chunk, output),
+            Self::TreeBroadcast => down_tree(group, |_| size, output),
             Self::RingBroadcast => {
-                down_tree(group, |below| Bytes::new(chunk.get() * u64::from(below)), made);
-                ring(group, chunk, ranks - 1, made);
+                down_tree(group, |below| Bytes::new(chunk.get() * u64::from(below)), output);
+                ring(group, chunk, ranks - 1, output);
             }
             Self::Pipeline { microbatches } => {
                 let part = Bytes::new(size.get().div_ceil(microbatches.into()));
-                pipeline(group, part, microbatches, made);
+                pipeline(group, part, microbatches, output);
             }
         }
     }
 }
 
 /// In each step every rank sends the next one the part that it received in the previous step.
-pub(super) fn ring(group: &mut RankGroup<'_>, chunk: Bytes, steps: u32, made: &mut TrafficFlows) {
+pub(super) fn ring(group: &mut RankGroup<'_>, chunk: Bytes, steps: u32, output: &mut TrafficFlows) {
     let ranks = group.len();
     for _ in 0..steps {
         let sends = (0..ranks).map(|from| Send { from, to: (from + 1) % ranks, size: chunk });
-        group.step(sends, SendCondition::Begun, made);
+        group.step(sends, SendCondition::Begun, output);
     }
 }
 
 /// Ranks exchange halves over half of the group, then quarters over a quarter of it, and so on.
-fn halving(group: &mut RankGroup<'_>, chunk: Bytes, made: &mut TrafficFlows) {
+fn halving(group: &mut RankGroup<'_>, chunk: Bytes, output: &mut TrafficFlows) {
     for step in (0..group.len().ilog2()).rev() {
-        exchange(group, chunk, 1 << step, made);
+        exchange(group, chunk, 1 << step, output);
     }
 }
 
 /// Ranks exchange a part with their neighbour, then two parts over two ranks, and so on.
-fn doubling(group: &mut RankGroup<'_>, chunk: Bytes, made: &mut TrafficFlows) {
+fn doubling(group: &mut RankGroup<'_>, chunk: Bytes, output: &mut TrafficFlows) {
     for step in 0..group.len().ilog2() {
-        exchange(group, chunk, 1 << step, made);
+        exchange(group, chunk, 1 << step, output);
     }
 }
 
 /// A step in which ranks so far apart exchange as many parts.
-fn exchange(group: &mut RankGroup<'_>, chunk: Bytes, apart: u32, made: &mut TrafficFlows) {
-    let size = Bytes::new(chunk.get() * u64::from(apart));
-    let sends = (0..group.len()).map(|from| Send { from, to: from ^ apart, size });
-    group.step(sends, SendCondition::Begun, made);
+fn exchange(group: &mut RankGroup<'_>, chunk: Bytes, distance: u32, output: &mut TrafficFlows) {
+    let size = Bytes::new(chunk.get() * u64::from(distance));
+    let sends = (0..group.len()).map(|from| Send { from, to: from ^ distance, size });
+    group.step(sends, SendCondition::Begun, output);
 }
 
 /// Up a binomial tree: in each step half of the ranks that are left send to the other half, and are done.
-fn up_tree(group: &mut RankGroup<'_>, size: Bytes, made: &mut TrafficFlows) {
+fn up_tree(group: &mut RankGroup<'_>, size: Bytes, output: &mut TrafficFlows) {
     let ranks = group.len();
-    for apart in powers(ranks) {
-        let senders = (apart..ranks).step_by(2 * apart as usize);
-        group.step(senders.map(|from| Send { from, to: from - apart, size }), SendCondition::Complete, made);
+    for distance in powers(ranks) {
+        let senders = (distance..ranks).step_by(2 * distance as usize);
+        group.step(senders.map(|from| Send { from, to: from - distance, size }), SendCondition::Complete, output);
     }
 }
 
 /// Down a binomial tree: in each step every rank that has something sends to another one. `size` is for how many ranks a
 /// send is, those behind the receiver included.
-fn down_tree(group: &mut RankGroup<'_>, size: impl Fn(u32) -> Bytes, made: &mut TrafficFlows) {
+fn down_tree(group: &mut RankGroup<'_>, size: impl Fn(u32) -> Bytes, output: &mut TrafficFlows) {
     let ranks = group.len();
-    for apart in powers(ranks).rev() {
-        let receivers = (apart..ranks).step_by(2 * apart as usize);
-        let sends = receivers.map(|to| Send { from: to - apart, to, size: size(apart.min(ranks - to)) });
-        group.step(sends, SendCondition::Complete, made);
+    for distance in powers(ranks).rev() {
+        let receivers = (distance..ranks).step_by(2 * distance as usize);
+        let sends = receivers.map(|to| Send { from: to - distance, to, size: size(distance.min(ranks - to)) });
+        group.step(sends, SendCondition::Complete, output);
     }
 }
 
@@ -274,19 +274,19 @@ fn powers(ranks: u32) -> impl DoubleEndedIterator<Item = u32> {
 }
 
 /// In step d every rank sends to the d-th rank after it.
-fn rotation(group: &mut RankGroup<'_>, chunk: Bytes, made: &mut TrafficFlows) {
+fn rotation(group: &mut RankGroup<'_>, chunk: Bytes, output: &mut TrafficFlows) {
     let ranks = group.len();
-    for apart in 1..ranks {
-        let sends = (0..ranks).map(|from| Send { from, to: (from + apart) % ranks, size: chunk });
-        group.step(sends, SendCondition::Complete, made);
+    for distance in 1..ranks {
+        let sends = (0..ranks).map(|from| Send { from, to: (from + distance) % ranks, size: chunk });
+        group.step(sends, SendCondition::Complete, output);
     }
 }
 
 /// Each stage processes micro-batches in order: it computes on a received one, and sends it on.
-fn pipeline(group: &mut RankGroup<'_>, part: Bytes, microbatches: u32, made: &mut TrafficFlows) {
+fn pipeline(group: &mut RankGroup<'_>, part: Bytes, microbatches: u32, output: &mut TrafficFlows) {
     for _ in 0..microbatches {
         for from in 0..group.len() - 1 {
-            group.stage(Send { from, to: from + 1, size: part }, made);
+            group.stage(Send { from, to: from + 1, size: part }, output);
         }
     }
 }
@@ -316,16 +316,16 @@ mod tests {
     }
 
     fn once(plan: CollectivePlan, ranks: u32, size: u64) -> TrafficFlows {
-        let (hosts, mut made) = (hosts(ranks), TrafficFlows::default());
+        let (hosts, mut output) = (hosts(ranks), TrafficFlows::default());
         let mut group = RankGroup::new(&hosts, Span::ZERO, Span::ZERO);
-        group.begin(&made);
-        plan.iterate(&mut group, Bytes::new(size), &mut made);
-        assert_eq!(made.flows.len() as u64, plan.flows(ranks.into()), "{plan:?} of {ranks}");
-        made
+        group.begin(&output);
+        plan.iterate(&mut group, Bytes::new(size), &mut output);
+        assert_eq!(output.flows.len() as u64, plan.flows(ranks.into()), "{plan:?} of {ranks}");
+        output
     }
 
-    fn sent(made: &TrafficFlows, rank: u32) -> u64 {
-        made.flows.iter().filter(|flow| flow.src == HostId(rank)).map(|flow| flow.size.get()).sum()
+    fn sent(output: &TrafficFlows, rank: u32) -> u64 {
+        output.flows.iter().filter(|flow| flow.src == HostId(rank)).map(|flow| flow.size.get()).sum()
     }
 
     #[test]
@@ -343,8 +343,8 @@ mod tests {
                     {
                         continue;
                     }
-                    let made = once(plan, ranks, size);
-                    let all: u64 = (0..ranks).map(|rank| sent(&made, rank)).sum();
+                    let output = once(plan, ranks, size);
+                    let all: u64 = (0..ranks).map(|rank| sent(&output, rank)).sum();
                     let each = match plan {
                         CollectivePlan::RingAllReduce | CollectivePlan::HalvingAllReduce => 2 * (n - 1) * chunk,
                         CollectivePlan::RingHalf
@@ -360,23 +360,23 @@ mod tests {
                             continue;
                         }
                         CollectivePlan::RingBroadcast => {
-                            assert_eq!(sent(&made, 0), 2 * (n - 1) * chunk);
+                            assert_eq!(sent(&output, 0), 2 * (n - 1) * chunk);
                             continue;
                         }
                         CollectivePlan::Pipeline { .. } => unreachable!(),
                     };
-                    assert!((0..ranks).all(|rank| sent(&made, rank) == each), "{plan:?} of {ranks}");
+                    assert!((0..ranks).all(|rank| sent(&output, rank) == each), "{plan:?} of {ranks}");
                 }
-                let made = once(CollectivePlan::Pipeline { microbatches: 6 }, ranks, size);
+                let output = once(CollectivePlan::Pipeline { microbatches: 6 }, ranks, size);
                 let each = 6 * size.div_ceil(6);
-                assert!((0..ranks).all(|rank| sent(&made, rank) == if rank < ranks - 1 { each } else { 0 }));
+                assert!((0..ranks).all(|rank| sent(&output, rank) == if rank < ranks - 1 { each } else { 0 }));
             }
         }
     }
 
     /// Checks that each rank ends with the parts that the operation promises, after all receipts.
     #[test]
-    fn everyone_ends_with_what_the_operation_promises() {
+    fn every_rank_receives_the_result_of_the_operation() {
         for ranks in [2u32, 3, 6, 8] {
             for plan in [
                 CollectivePlan::TreeAllReduce,
@@ -384,27 +384,27 @@ mod tests {
                 CollectivePlan::RingBroadcast,
                 CollectivePlan::TreeBroadcast,
             ] {
-                let made = once(plan, ranks, 1 << 10);
+                let output = once(plan, ranks, 1 << 10);
                 // By rank: the sources of its data, at first or second hand, in the order of the flows.
                 let mut knows: Vec<u32> = (0..ranks).map(|rank| 1 << rank).collect();
-                for flow in &made.flows {
+                for flow in &output.flows {
                     knows[flow.dst.index()] |= knows[flow.src.index()];
                 }
                 let wanted = if matches!(plan, CollectivePlan::TreeBroadcast) { 1 } else { (1 << ranks) - 1 };
                 assert!(knows.iter().all(|knows| knows & wanted == wanted), "{plan:?} of {ranks}");
             }
-            let made = once(CollectivePlan::Rotation, ranks, 1 << 10);
-            let mut pairs: Vec<_> = made.flows.iter().map(|flow| (flow.src, flow.dst)).collect();
+            let output = once(CollectivePlan::Rotation, ranks, 1 << 10);
+            let mut pairs: Vec<_> = output.flows.iter().map(|flow| (flow.src, flow.dst)).collect();
             pairs.sort_unstable();
             pairs.dedup();
             assert_eq!(index32(pairs.len()), ranks * (ranks - 1));
         }
     }
 
-    fn causes(made: &TrafficFlows, flow: usize) -> Vec<Dependency> {
-        match made.flows[flow].start {
+    fn causes(output: &TrafficFlows, flow: usize) -> Vec<Dependency> {
+        match output.flows[flow].start {
             DraftStart::At(_) => Vec::new(),
-            DraftStart::Waits { causes, .. } => made.causes.of(causes).to_vec(),
+            DraftStart::Waits { causes, .. } => output.causes.of(causes).to_vec(),
         }
     }
 
@@ -429,18 +429,18 @@ mod tests {
 
     #[test]
     fn iterations_follow_each_other() {
-        let (hosts, mut made) = (hosts(3), TrafficFlows::default());
+        let (hosts, mut output) = (hosts(3), TrafficFlows::default());
         let compute = Span::from_us(9);
         let mut group = RankGroup::new(&hosts, Span::from_us(4), compute);
         for iteration in 0..2 {
-            group.begin(&made);
+            group.begin(&output);
             if iteration > 0 {
-                group.hear(0, &made);
+                group.add_received(0, &output);
             }
-            pipeline(&mut group, Bytes::new(10), 1, &mut made);
+            pipeline(&mut group, Bytes::new(10), 1, &mut output);
         }
-        assert_eq!(made.flows[0].start, DraftStart::At(Span::from_us(13)));
-        assert_eq!(causes(&made, 2), [Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(0))]);
-        assert!(matches!(made.flows[2].start, DraftStart::Waits { after, .. } if after == compute));
+        assert_eq!(output.flows[0].start, DraftStart::At(Span::from_us(13)));
+        assert_eq!(causes(&output, 2), [Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(0))]);
+        assert!(matches!(output.flows[2].start, DraftStart::Waits { after, .. } if after == compute));
     }
 }

@@ -16,27 +16,27 @@ const MAX_FLOWS: u64 = 10_000_000;
 /// Groups as a table names them: hosts by group, either this or a number of groups and of ranks from each datacenter.
 type GroupTable = Located<Vec<Located<Vec<Located<HostRef>>>>>;
 
-/// Returns the ranks of each group of `what`, and their place in the file: at least two different hosts each.
+/// Returns the ranks of each group of `operation`, and their place in the file: at least two different hosts each.
 pub(super) fn groups(
-    what: &str,
+    operation: &str,
     groups: Option<&GroupTable>,
     count: Option<Located<NonZeroU32>>,
     ranks: Located<NonZeroU32>,
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Result<(Vec<Vec<HostId>>, SourceSpan), SpannedError> {
     let (groups, origin) = match (groups, count) {
         (Some(groups), None) => {
-            let hosts = |group: &Located<Vec<_>>| group.iter().map(|host| ground.host_of(host)).collect();
+            let hosts = |group: &Located<Vec<_>>| group.iter().map(|host| context.host_of(host)).collect();
             (groups.iter().map(hosts).collect::<Result<Vec<Vec<HostId>>, SpannedError>>()?, groups.origin)
         }
-        (None, Some(count)) => (spread(count.get(), ranks.get(), count.origin, ground)?, count.origin),
+        (None, Some(count)) => (spread(count.get(), ranks.get(), count.origin, context)?, count.origin),
         (Some(_), Some(count)) => {
             return Err(SpannedError::new(count.origin, "`groups` and `count` both set the participants: give one"));
         }
         (None, None) => {
             return Err(SpannedError::new(
                 SourceSpan::NOWHERE,
-                format!("this {what} has neither `groups` nor `count`"),
+                format!("this {operation} has neither `groups` nor `count`"),
             )
             .help("give count = 8, or groups = [[\"dc0.host0\", \"dc1.host0\"]]"));
         }
@@ -51,14 +51,14 @@ pub(super) fn groups(
             );
         }
         if ranks.len() < 2 {
-            return Err(unfit(index, ranks, "at least two", origin));
+            return Err(invalid_group_size(index, ranks, "at least two", origin));
         }
     }
     Ok((groups, origin))
 }
 
-/// The fault of a group with a wrong number of ranks.
-pub(super) fn unfit(index: usize, ranks: &[HostId], expected: &str, origin: SourceSpan) -> SpannedError {
+/// The error of a group with a wrong number of ranks.
+pub(super) fn invalid_group_size(index: usize, ranks: &[HostId], expected: &str, origin: SourceSpan) -> SpannedError {
     SpannedError::new(origin, format!("group {index} has {} ranks", ranks.len())).label(format!("expected {expected}"))
 }
 
@@ -76,9 +76,9 @@ fn spread(
     count: u32,
     ranks: u32,
     origin: SourceSpan,
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Result<Vec<Vec<HostId>>, SpannedError> {
-    let network = ground.network;
+    let network = context.network;
     if network.datacenters() < 2 {
         return Err(SpannedError::new(origin, "groups over two datacenters, and there is one")
             .help("name the ranks: groups = [[\"host0\", \"host1\"]]"));

@@ -15,7 +15,7 @@ use crate::inputs::Input;
 /// Default of `eager`: sends up to this size have ended once they have begun, as with LogGOPSim's default S.
 const EAGER: Bytes = Bytes::new(65_535);
 
-pub(super) fn make(entry: &ImportedTraffic, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
+pub(super) fn make(entry: &ImportedTraffic, context: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
     let format = entry.format.value;
     for (key, origin, of) in options(entry) {
         if let Some(origin) = origin.filter(|_| of != format) {
@@ -33,7 +33,7 @@ pub(super) fn make(entry: &ImportedTraffic, ground: &TrafficContext<'_>) -> Resu
         ForeignFormat::Chakra | ForeignFormat::Pcap => None,
     };
     let opened = |name: &Located<String>, kind| {
-        let (source, input) = ground.inputs.read_foreign(name, kind)?;
+        let (source, input) = context.inputs.read_foreign(name, kind)?;
         Ok(ImportedFile::new(source, input))
     };
     let files =
@@ -41,19 +41,19 @@ pub(super) fn make(entry: &ImportedTraffic, ground: &TrafficContext<'_>) -> Resu
     let groups = entry.groups.as_ref().map(|name| opened(name, None)).transpose()?;
     let files: Vec<Foreign<'_>> = files.iter().map(ImportedFile::foreign).collect();
     let read = traffic(entry, &files, groups.as_ref().map(ImportedFile::foreign));
-    let seats = HostNames::unknown("the network of this scenario").of(ground.network);
-    let placed = read.and_then(|traffic| traffic.on(&seats, NetworkSource::Given, entry.placement));
-    let (listed, notes) = placed.map_err(|fault| fault.at_least(names.origin))?;
+    let host_names = HostNames::unknown("the network of this scenario").of(context.network);
+    let placed = read.and_then(|traffic| traffic.on(&host_names, NetworkSource::Given, entry.placement));
+    let (listed, notes) = placed.map_err(|error| error.at_least(names.origin))?;
     let flows: Vec<Flow> = listed.into_iter().map(|flow| of_list(flow, names.origin)).collect();
-    let mut made = list::drafts(&flows, names.origin, entry.start, ground)?;
+    let mut output = list::drafts(&flows, names.origin, entry.start, context)?;
     let name = names.value.first().map_or("", |name| name.as_str());
     let is_schedule = match format {
         ForeignFormat::Goal | ForeignFormat::Chakra | ForeignFormat::Msccl | ForeignFormat::Simai => true,
         ForeignFormat::Flows | ForeignFormat::Netflow | ForeignFormat::Pcap => false,
     };
-    made.schedule = is_schedule.then_some(entry.start);
-    made.notes = notes.into_iter().map(|note| format!("{name}: {note}")).collect();
-    Ok(made)
+    output.schedule = is_schedule.then_some(entry.start);
+    output.notes = notes.into_iter().map(|note| format!("{name}: {note}")).collect();
+    Ok(output)
 }
 
 /// Returns the keys that are for one format alone: the place of each, and its format.
@@ -96,7 +96,7 @@ fn traffic(
         ForeignFormat::Goal => foreign::goal(file, entry.eager.map_or(EAGER, |it| it.value)),
         ForeignFormat::Chakra => {
             let at = entry.groups.as_ref().map_or(SourceSpan::NOWHERE, |it| it.origin);
-            let groups = foreign::groups(groups, files.len()).map_err(|fault| fault.at_least(at))?;
+            let groups = foreign::groups(groups, files.len()).map_err(|error| error.at_least(at))?;
             foreign::chakra(files, &groups)
         }
         ForeignFormat::Msccl => match entry.size {

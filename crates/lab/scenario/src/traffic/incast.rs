@@ -9,14 +9,14 @@ use crate::decode::Located;
 use crate::error::SpannedError;
 use crate::index::index32;
 
-pub(crate) fn make(incast: &Incast, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
-    let receiver = ground.host_of(&incast.receiver)?;
-    let size = ground.size(incast.size)?;
-    let home = ground.network.datacenter_of(receiver);
+pub(crate) fn make(incast: &Incast, context: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
+    let receiver = context.host_of(&incast.receiver)?;
+    let size = context.size(incast.size)?;
+    let home = context.network.datacenter_of(receiver);
     let mut senders = Vec::new();
     for (wanted, class) in [(incast.intra, FlowClass::Intra), (incast.inter, FlowClass::Inter)] {
-        let candidates: Vec<&[HostId]> = ground.survey.groups(home, class).collect();
-        let own_switch = |host: HostId| ground.network.links()[ground.network.uplink(host).index()].to;
+        let candidates: Vec<&[HostId]> = context.survey.groups(home, class).collect();
+        let own_switch = |host: HostId| context.network.links()[context.network.uplink(host).index()].to;
         // Groups at the receiver's own switch are last.
         let (own, others): (Vec<&[HostId]>, Vec<&[HostId]>) =
             candidates.into_iter().partition(|group| own_switch(group[0]) == own_switch(receiver));
@@ -49,19 +49,19 @@ fn choose(
     let mut chosen = Vec::new();
     for groups in [others, own] {
         let deepest = groups.iter().map(|group| group.len()).max().unwrap_or(0);
-        for place in 0..deepest {
-            let hosts = groups.iter().filter_map(|group| group.get(place)).copied();
+        for depth in 0..deepest {
+            let hosts = groups.iter().filter_map(|group| group.get(depth)).copied();
             chosen.extend(hosts.filter(|&host| host != receiver));
         }
     }
     if chosen.len() < count {
-        let place = match class {
+        let scope = match class {
             FlowClass::Intra => "in the receiver's datacenter",
             FlowClass::Inter => "in other datacenters",
         };
         return Err(SpannedError::new(
             wanted.origin,
-            format!("{count} senders, but only {} hosts {place}", chosen.len()),
+            format!("{count} senders, but only {} hosts {scope}", chosen.len()),
         )
         .label(format!("expected 0 to {}", chosen.len())));
     }

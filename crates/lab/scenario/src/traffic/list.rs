@@ -11,7 +11,7 @@ use crate::config::{Flow, FlowEvent, FlowList, FlowState};
 use crate::decode::{Field, Located};
 use crate::dependency_cycle::find_dependency_cycle;
 use crate::error::{SourceSpan, SpannedError};
-use crate::kind::{FileKind, Looks};
+use crate::kind::{FileHead, FileKind};
 use crate::quantity::{SIZES, TIMES, Units};
 use crate::tree::{Node, Value};
 
@@ -19,24 +19,24 @@ use crate::tree::{Node, Value};
 pub(crate) const FLOWS: FileKind = FileKind {
     name: "a list of flows",
     expected: "expected the header start,src,dst,bytes or start,src,dst,bytes,after,compute",
-    fits: is_list,
+    matches: is_list,
 };
 
-fn is_list(file: &Looks<'_>) -> bool {
+fn is_list(file: &FileHead<'_>) -> bool {
     let known = ["start", "src", "dst", "bytes", "size", "after", "compute", "source", "destination"];
-    let column = |word: &str| {
-        let word = word.trim().trim_matches('"').to_ascii_lowercase();
-        known.iter().any(|known| word.starts_with(known))
+    let column = |heading: &str| {
+        let heading = heading.trim().trim_matches('"').to_ascii_lowercase();
+        known.iter().any(|known| heading.starts_with(known))
     };
-    file.first().split([',', ';', '\t', ' ']).filter(|word| column(word)).count() >= 2
+    file.first().split([',', ';', '\t', ' ']).filter(|heading| column(heading)).count() >= 2
 }
 
-pub(crate) fn make(list: &FlowList, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
+pub(crate) fn make(list: &FlowList, context: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
     let listed;
     let (flows, origin) = match (&list.flows, &list.file) {
         (Some(flows), None) => (&flows.value, flows.origin),
         (None, Some(file)) => {
-            let (source, text) = ground.inputs.read(file, FLOWS)?;
+            let (source, text) = context.inputs.read(file, FLOWS)?;
             listed = read(&text, source)?;
             (&listed, file.origin)
         }
@@ -48,10 +48,10 @@ pub(crate) fn make(list: &FlowList, ground: &TrafficContext<'_>) -> Result<Traff
                 .help("give file = \"flows.csv\" with the header start,src,dst,bytes"));
         }
     };
-    let mut made = drafts(flows, origin, list.start, ground)?;
+    let mut output = drafts(flows, origin, list.start, context)?;
     // As `narrows import` writes schedules of other programs.
-    made.schedule = flows.iter().any(|flow| flow.after.is_some()).then_some(list.start);
-    Ok(made)
+    output.schedule = flows.iter().any(|flow| flow.after.is_some()).then_some(list.start);
+    Ok(output)
 }
 
 /// Makes the flows of a list at `origin`, all of them later by `start`.
@@ -59,7 +59,7 @@ pub(super) fn drafts(
     flows: &[Flow],
     origin: SourceSpan,
     start: Span,
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Result<TrafficFlows, SpannedError> {
     if flows.is_empty() {
         return Err(SpannedError::new(origin, "this list has zero flows").label("zero flows"));
@@ -68,40 +68,40 @@ pub(super) fn drafts(
         let after = flows[index].after.iter().flat_map(|after| &after.0);
         after.map(|event| event.flow as usize).collect::<Vec<usize>>()
     };
-    if let Some(circle) = find_dependency_cycle(flows.len(), waits_for) {
-        let origin = flows[circle[0]].after.as_ref().map_or(origin, |after| after.origin);
-        return Err(SpannedError::new(origin, round(&circle)).label("a circle"));
+    if let Some(cycle) = find_dependency_cycle(flows.len(), waits_for) {
+        let origin = flows[cycle[0]].after.as_ref().map_or(origin, |after| after.origin);
+        return Err(SpannedError::new(origin, cycle_message(&cycle)).label("a cycle"));
     }
-    let mut made = TrafficFlows::default();
+    let mut output = TrafficFlows::default();
     let mut begun = Vec::new();
     for flow in flows {
-        let (src, dst) = ground.two_hosts(&flow.src, &flow.dst)?;
+        let (src, dst) = context.two_hosts(&flow.src, &flow.dst)?;
         let compute = flow.compute.unwrap_or(Span::ZERO);
-        let given = flow.start.map(|at| later(start, at.value));
+        let earliest = flow.start.map(|at| later(start, at.value));
         let begin = match &flow.after {
             Some(after) => {
                 let events = checked(&after.0, flows)?;
-                let causes = made.causes.add_each(events.iter().map(|event| (cause(event), event.compute)));
-                made.causes.not_before(causes, Time::ZERO + given.unwrap_or(Span::ZERO));
+                let causes = output.causes.add_each(events.iter().map(|event| (cause(event), event.compute)));
+                output.causes.not_before(causes, Time::ZERO + earliest.unwrap_or(Span::ZERO));
                 begun.extend(after.0.iter().filter(|event| event.state == FlowState::Begun).map(|event| (src, *event)));
                 DraftStart::Waits { causes, after: compute }
             }
-            None => DraftStart::At(later(given.unwrap_or(start), compute)),
+            None => DraftStart::At(later(earliest.unwrap_or(start), compute)),
         };
         let size = match flow.size {
-            Some(size) => ground.size(size)?,
-            None => ground.endless(src, dst, given.unwrap_or(start)),
+            Some(size) => context.size(size)?,
+            None => context.endless(src, dst, earliest.unwrap_or(start)),
         };
-        made.flows.push(DraftFlow { src, dst, size, start: begin });
+        output.flows.push(DraftFlow { src, dst, size, start: begin });
     }
     // Only its own sender knows that a flow has begun.
     for (src, event) in begun {
-        if made.flows[event.flow as usize].src != src {
+        if output.flows[event.flow as usize].src != src {
             let message = format!("flow {} has another sender, and only its own knows when it begins", event.flow);
             return Err(SpannedError::new(event.origin, message).label("expected a flow of the same sender"));
         }
     }
-    Ok(made)
+    Ok(output)
 }
 
 fn cause(event: &FlowEvent) -> Dependency {
@@ -132,21 +132,23 @@ fn checked(after: &[Located<FlowEvent>], flows: &[Flow]) -> Result<Vec<FlowEvent
     let known: Vec<FlowEvent> = after.iter().map(|event| event.value).collect();
     let mut sorted: Vec<(u32, FlowState)> = known.iter().map(|event| (event.flow, event.state)).collect();
     sorted.sort_unstable();
-    if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        let last = after.iter().rfind(|event| (event.flow, event.state) == twice[0]);
+    if let Some(duplicate) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        let last = after.iter().rfind(|event| (event.flow, event.state) == duplicate[0]);
         let origin = last.map_or(SourceSpan::NOWHERE, |event| event.origin);
-        return Err(SpannedError::new(origin, format!("flow {} stands twice", twice[0].0)).label("once is enough"));
+        return Err(
+            SpannedError::new(origin, format!("flow {} is listed twice", duplicate[0].0)).label("once is enough")
+        );
     }
     Ok(known)
 }
 
 /// Names the flows that wait for each other, at most the first eight.
-fn round(circle: &[usize]) -> String {
-    let names: Vec<String> = circle[1..].iter().take(7).map(usize::to_string).collect();
-    let more = if circle.len() > 8 { format!(" and {} more", circle.len() - 8) } else { String::new() };
+fn cycle_message(cycle: &[usize]) -> String {
+    let names: Vec<String> = cycle[1..].iter().take(7).map(usize::to_string).collect();
+    let more = if cycle.len() > 8 { format!(" and {} more", cycle.len() - 8) } else { String::new() };
     match names.as_slice() {
-        [] => format!("flow {} waits for itself", circle[0]),
-        names => format!("flow {} waits for itself, through {}{more}", circle[0], names.join(", ")),
+        [] => format!("flow {} waits for itself", cycle[0]),
+        names => format!("flow {} waits for itself, through {}{more}", cycle[0], names.join(", ")),
     }
 }
 
@@ -195,8 +197,9 @@ fn columns(cells: &[(Cow<'_, str>, SourceSpan)], line: SourceSpan) -> Result<Vec
     let mut columns: Vec<ListColumn> = Vec::with_capacity(cells.len());
     let help = "a unit may stand in it: start_us, start_s, size_bytes, size_KB";
     for (heading, origin) in cells {
-        let refused =
-            |what: &str| SpannedError::new(*origin, what).label(format!("expected {HEADER} or {HEADER},after,compute"));
+        let refused = |message: &str| {
+            SpannedError::new(*origin, message).label(format!("expected {HEADER} or {HEADER},after,compute"))
+        };
         let column = ListColumn::named(heading)
             .ok_or_else(|| refused("this is not the header of a list of flows").help(help))?;
         if columns.iter().any(|known| known.is_like(column)) {
@@ -256,7 +259,7 @@ fn cells(line: &str, source: Option<u32>, line_start: usize) -> Result<Vec<(Cow<
     loop {
         at += line[at..].len() - line[at..].trim_start().len();
         let rest = &line[at..];
-        let place = |end: usize| SourceSpan::new(source, line_start + at..line_start + end);
+        let span = |end: usize| SourceSpan::new(source, line_start + at..line_start + end);
         let (cell, end) = match rest.strip_prefix('"') {
             None => {
                 let end = at + rest.find(',').unwrap_or(rest.len());
@@ -264,31 +267,31 @@ fn cells(line: &str, source: Option<u32>, line_start: usize) -> Result<Vec<(Cow<
             }
             Some(quoted) => {
                 // A pair of quotes is skipped; a single quote closes the cell.
-                let mut quotes = quoted.match_indices('"').map(|(place, _)| place).peekable();
+                let mut quotes = quoted.match_indices('"').map(|(offset, _)| offset).peekable();
                 let mut closing = None;
-                while let Some(place) = quotes.next() {
-                    if quotes.peek() != Some(&(place + 1)) {
-                        closing = Some(place);
+                while let Some(offset) = quotes.next() {
+                    if quotes.peek() != Some(&(offset + 1)) {
+                        closing = Some(offset);
                         break;
                     }
                     quotes.next();
                 }
                 let Some(closing) = closing else {
                     return Err(
-                        SpannedError::new(place(line.len()), "this quote is not closed").label("expected another `\"`")
+                        SpannedError::new(span(line.len()), "this quote is not closed").label("expected another `\"`")
                     );
                 };
                 let after = at + 1 + closing + 1;
                 let end = after + line[after..].find(',').unwrap_or(line[after..].len());
                 if !line[after..end].trim().is_empty() {
-                    return Err(SpannedError::new(place(end), "a quoted cell goes on behind its quotes")
+                    return Err(SpannedError::new(span(end), "a quoted cell goes on behind its quotes")
                         .label("expected `,` after the second quote"));
                 }
                 (Cow::from(quoted[..closing].trim().replace("\"\"", "\"")), end)
             }
         };
         let shown = if rest.starts_with('"') { end } else { at + cell.len() };
-        cells.push((cell, place(shown)));
+        cells.push((cell, span(shown)));
         if end == line.len() {
             return Ok(cells);
         }
@@ -299,8 +302,8 @@ fn cells(line: &str, source: Option<u32>, line_start: usize) -> Result<Vec<(Cow<
 /// Returns the flow of a line.
 fn flow(columns: &[ListColumn], cells: &[(Cow<'_, str>, SourceSpan)]) -> Result<Flow, SpannedError> {
     let cell = |wanted: ListColumn| {
-        let place = columns.iter().position(|column| column.is_like(wanted))?;
-        Some((columns[place], (cells[place].0.as_ref(), cells[place].1)))
+        let index = columns.iter().position(|column| column.is_like(wanted))?;
+        Some((columns[index], (cells[index].0.as_ref(), cells[index].1)))
     };
     let needed =
         |wanted: ListColumn| cell(wanted).ok_or_else(|| SpannedError::new(SourceSpan::NOWHERE, "a column is missing"));
@@ -325,9 +328,9 @@ fn flow(columns: &[ListColumn], cells: &[(Cow<'_, str>, SourceSpan)]) -> Result<
 fn time(column: ListColumn, text: (&str, SourceSpan), heading: &str) -> Result<Option<Located<Span>>, SpannedError> {
     match column {
         ListColumn::Start(Some(unit)) | ListColumn::Compute(Some(unit)) => optional(text, |text| in_unit(text, unit)),
-        _ => optional(text, |text| Value::string(text)).map_err(|fault| match text.0.parse::<f64>() {
-            Ok(_) => fault.help(format!("give a unit, as in 100us, or name the column {heading}_us, {heading}_s, ...")),
-            Err(_) => fault,
+        _ => optional(text, |text| Value::string(text)).map_err(|error| match text.0.parse::<f64>() {
+            Ok(_) => error.help(format!("give a unit, as in 100us, or name the column {heading}_us, {heading}_s, ...")),
+            Err(_) => error,
         }),
     }
 }
@@ -346,9 +349,11 @@ fn number(cell: &str) -> Value {
 
 /// Numbers of flows and events, with blanks between them if there are several.
 fn events(cell: &str) -> Value {
-    let mut words = cell.split_whitespace();
-    match (words.next(), words.next()) {
-        (Some(_), Some(_)) => Value::Array(cell.split_whitespace().map(|word| Node::made(number(word))).collect()),
+    let mut tokens = cell.split_whitespace();
+    match (tokens.next(), tokens.next()) {
+        (Some(_), Some(_)) => {
+            Value::Array(cell.split_whitespace().map(|token| Node::generated(number(token))).collect())
+        }
         _ => number(cell),
     }
 }
@@ -391,15 +396,15 @@ mod tests {
     }
 
     #[test]
-    fn circles_are_shown_with_their_first_flows() {
+    fn cycle_message_shows_the_first_flows() {
         let long: Vec<usize> = (0..12).collect();
-        assert_eq!(round(&[4]), "flow 4 waits for itself");
-        assert_eq!(round(&long[..3]), "flow 0 waits for itself, through 1, 2");
-        assert!(round(&long).ends_with("1, 2, 3, 4, 5, 6, 7 and 4 more"));
+        assert_eq!(cycle_message(&[4]), "flow 4 waits for itself");
+        assert_eq!(cycle_message(&long[..3]), "flow 0 waits for itself, through 1, 2");
+        assert!(cycle_message(&long).ends_with("1, 2, 3, 4, 5, 6, 7 and 4 more"));
     }
 
     #[test]
-    fn lists_are_read_as_other_programs_write_them() {
+    fn lists_in_other_csv_dialects_are_read() {
         let plain = "start,src,dst,bytes,after\n1.5us,0,dc0.host3,1000,\n,1,2,2000,0\n";
         let same = [
             format!("\u{feff}{plain}"),
@@ -412,7 +417,7 @@ mod tests {
         ];
         let expected = read(plain, 0).unwrap();
         for text in same {
-            assert_eq!(read(&text, 0).unwrap_or_else(|fault| panic!("{text}: {fault:?}")), expected, "{text}");
+            assert_eq!(read(&text, 0).unwrap_or_else(|error| panic!("{text}: {error:?}")), expected, "{text}");
         }
         let quoted = cells("\"a, \"\"b\"\"\" ,c", Some(0), 0).unwrap();
         assert_eq!((quoted[0].0.as_ref(), quoted[1].0.as_ref(), quoted.len()), ("a, \"b\"", "c", 2));

@@ -23,7 +23,7 @@ mod incast;
 mod job;
 mod list;
 mod permutation;
-mod places;
+mod placement;
 mod poisson;
 mod ready;
 mod requests;
@@ -133,26 +133,26 @@ pub(crate) struct Demand {
 pub(crate) fn make(
     traffic: &Located<Traffic>,
     index: usize,
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Result<TrafficFlows, SpannedError> {
-    let draws = Draws::new(ground.seed, index as u64);
-    let made = match &traffic.value {
-        Traffic::Incast(entry) => incast::make(entry, ground),
-        Traffic::Long(entry) => long(entry, ground),
-        Traffic::Permutation(entry) => permutation::make(entry, draws, ground),
-        Traffic::Poisson(entry) => poisson::make(entry, index, draws, ground),
-        Traffic::Requests(entry) => requests::make(entry, index, draws, ground),
-        Traffic::ClosedLoop(entry) => closed_loop::make(entry, index, draws, ground),
-        Traffic::Allreduce(entry) => allreduce::make(entry, draws, ground),
-        Traffic::Collective(entry) => collective::make(entry, ground),
-        Traffic::List(entry) => list::make(entry, ground),
-        Traffic::Import(entry) => import::make(entry, ground),
+    let draws = Draws::new(context.seed, index as u64);
+    let output = match &traffic.value {
+        Traffic::Incast(entry) => incast::make(entry, context),
+        Traffic::Long(entry) => long(entry, context),
+        Traffic::Permutation(entry) => permutation::make(entry, draws, context),
+        Traffic::Poisson(entry) => poisson::make(entry, index, draws, context),
+        Traffic::Requests(entry) => requests::make(entry, index, draws, context),
+        Traffic::ClosedLoop(entry) => closed_loop::make(entry, index, draws, context),
+        Traffic::Allreduce(entry) => allreduce::make(entry, draws, context),
+        Traffic::Collective(entry) => collective::make(entry, context),
+        Traffic::List(entry) => list::make(entry, context),
+        Traffic::Import(entry) => import::make(entry, context),
     };
-    let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
-    if made.flows.is_empty() {
+    let output = output.map_err(|error| error.at_least(traffic.origin))?;
+    if output.flows.is_empty() {
         let help = match &traffic.value {
             // An entry without flows is valid: a point of a grid may have no client.
-            Traffic::ClosedLoop(_) => return Ok(made),
+            Traffic::ClosedLoop(_) => return Ok(output),
             Traffic::Incast(_) => "set `intra`, `inter` or both to a number of senders",
             Traffic::Long(_) | Traffic::List(_) | Traffic::Import(_) => "list at least one flow, or remove the entry",
             Traffic::Permutation(_) => "with this `scope`, no host has another one to send to",
@@ -162,11 +162,11 @@ pub(crate) fn make(
         };
         return Err(SpannedError::new(traffic.origin, "this traffic has zero flows").label("zero flows").help(help));
     }
-    Ok(made)
+    Ok(output)
 }
 
-fn long(long: &LongFlows, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
-    let mut made = TrafficFlows::default();
+fn long(long: &LongFlows, context: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
+    let mut output = TrafficFlows::default();
     let mut start = long.start;
     for pair in long.flows.iter() {
         let [src, dst] = pair.as_slice() else {
@@ -174,15 +174,15 @@ fn long(long: &LongFlows, ground: &TrafficContext<'_>) -> Result<TrafficFlows, S
                 SpannedError::new(pair.origin, "a flow is a pair of hosts").label("expected [sender, receiver]")
             );
         };
-        let (src, dst) = ground.two_hosts(src, dst)?;
+        let (src, dst) = context.two_hosts(src, dst)?;
         let size = match long.size {
-            Some(size) => ground.size(size)?,
-            None => ground.endless(src, dst, start),
+            Some(size) => context.size(size)?,
+            None => context.endless(src, dst, start),
         };
-        made.flows.push(DraftFlow { src, dst, size, start: DraftStart::At(start) });
+        output.flows.push(DraftFlow { src, dst, size, start: DraftStart::At(start) });
         start = later(start, long.stagger);
     }
-    Ok(made)
+    Ok(output)
 }
 
 /// Returns `span` after `start`. Files hold at most a tenth of the longest span, so the sum of two fits, and more
@@ -274,9 +274,9 @@ impl TrafficContext<'_> {
     fn endless(&self, src: HostId, dst: HostId, start: Span) -> Bytes {
         let path = self.routes.path(self.network, src, dst, |_, _| 0);
         let rates = path.iter().map(|&link| self.network.port(link).config().rate);
-        let most = Bytes::new(u64::from(self.host.mss) * u64::from(u32::MAX));
+        let max_size = Bytes::new(u64::from(self.host.mss) * u64::from(u32::MAX));
         let time = Span::from_ps(self.stop.ps().saturating_sub(start.ps()).max(1));
-        let carried = rates.fold(Rate::MAX, Rate::min).bytes_in(time);
-        carried.saturating_add(Bytes::new(u64::from(self.host.mss))).min(most)
+        let capacity = rates.fold(Rate::MAX, Rate::min).bytes_in(time);
+        capacity.saturating_add(Bytes::new(u64::from(self.host.mss))).min(max_size)
     }
 }

@@ -11,23 +11,23 @@ use crate::random::Draws;
 pub(crate) fn make(
     permutation: &Permutation,
     draws: Draws,
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Result<TrafficFlows, SpannedError> {
-    let size = ground.size(permutation.size)?;
-    let network = ground.network;
+    let size = context.size(permutation.size)?;
+    let network = context.network;
     let all: Vec<HostId> = (0..index32(network.hosts().len())).map(HostId).collect();
     let parts: Vec<Vec<HostId>> = match *permutation.scope {
         Scope::Intra => (0..network.datacenters()).map(|dc| network.hosts_in(dc).collect()).collect(),
         Scope::Inter | Scope::Any => vec![all],
     };
-    let apart = |from: HostId, to: HostId| match *permutation.scope {
+    let is_allowed = |from: HostId, to: HostId| match *permutation.scope {
         Scope::Inter => network.datacenter_of(from) != network.datacenter_of(to),
         Scope::Intra | Scope::Any => from != to,
     };
     let mut flows = Vec::new();
     let mut first_draw = 0;
     for hosts in parts.iter().filter(|hosts| !hosts.is_empty()) {
-        let receivers = shuffled(hosts, draws, &mut first_draw, apart).ok_or_else(|| {
+        let receivers = shuffled(hosts, draws, &mut first_draw, is_allowed).ok_or_else(|| {
             SpannedError::new(
                 permutation.scope.origin,
                 format!("no permutation with scope \"{}\" exists here", permutation.scope.name()),
@@ -41,12 +41,12 @@ pub(crate) fn make(
     Ok(TrafficFlows { flows, ..TrafficFlows::default() })
 }
 
-/// The hosts in random order, each `apart` from the one at its place in `hosts`; none if there is no such order.
+/// Returns the hosts in random order such that `is_allowed` accepts each pair of `hosts[i]` and `order[i]`; none if there is no such order.
 fn shuffled(
     hosts: &[HostId],
     draws: Draws,
     first_draw: &mut u64,
-    apart: impl Fn(HostId, HostId) -> bool,
+    is_allowed: impl Fn(HostId, HostId) -> bool,
 ) -> Option<Vec<HostId>> {
     let mut draw = |n: usize| {
         *first_draw += 1;
@@ -57,18 +57,18 @@ fn shuffled(
         let other = draw(last + 1);
         order.swap(last, other);
     }
-    for place in 0..order.len() {
-        if apart(hosts[place], order[place]) {
+    for position in 0..order.len() {
+        if is_allowed(hosts[position], order[position]) {
             continue;
         }
-        // Swap with a place, from a random one on, where both are apart afterwards. One exists if a datacenter has
+        // Swap with a position, from a random one on, where both are apart afterwards. One exists if a datacenter has
         // at most half of the n hosts: with d hosts, d places send from it and d receive in it, this one among
         // both, so at least n - (2d - 1) >= 1 places do neither.
         let from = draw(order.len());
         let other = (0..order.len())
             .map(|step| (from + step) % order.len())
-            .find(|&other| apart(hosts[place], order[other]) && apart(hosts[other], order[place]))?;
-        order.swap(place, other);
+            .find(|&other| is_allowed(hosts[position], order[other]) && is_allowed(hosts[other], order[position]))?;
+        order.swap(position, other);
     }
     Some(order)
 }

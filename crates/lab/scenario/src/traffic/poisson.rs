@@ -54,14 +54,14 @@ pub(crate) fn make(
     poisson: &Poisson,
     index: usize,
     draws: Draws,
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Result<TrafficFlows, SpannedError> {
     let all = poisson.from.value == HostSet::All && poisson.to.value == HostSet::All;
-    let ends = HostRoles { from: ground.members(&poisson.from)?, to: ground.members(&poisson.to)?, all };
-    let places = ReceiverHosts::new(ground.network, &ends.to);
-    let parts = parts(poisson, &ends, &places, ground)?;
-    let gap = mean_gap(poisson, &parts, &ends, ground)?;
-    let mut made = TrafficFlows { arrivals: arrivals(index, &parts, gap, &ends, ground), ..TrafficFlows::default() };
+    let ends = HostRoles { from: context.members(&poisson.from)?, to: context.members(&poisson.to)?, all };
+    let receivers = ReceiverHosts::new(context.network, &ends.to);
+    let parts = parts(poisson, &ends, &receivers, context)?;
+    let gap = mean_gap(poisson, &parts, &ends, context)?;
+    let mut output = TrafficFlows { arrivals: arrivals(index, &parts, gap, &ends, context), ..TrafficFlows::default() };
     let of_flows = |flows: u64| Span::from_ps(i64::try_from((gap * u128::from(flows)) >> 20).unwrap_or(i64::MAX));
     let lasts = poisson.duration.map_or_else(|| of_flows(poisson.flows.map_or(0, |it| it.get().into())), |it| it.value);
     let demand = |part: &Arrivals| Demand {
@@ -73,24 +73,24 @@ pub(crate) fn make(
         from_time: poisson.start,
         to_time: later(poisson.start, lasts),
     };
-    made.demands = made.arrivals.iter().map(demand).collect();
-    made.flows = flows(poisson, &parts, gap, draws, &places, ground)?;
-    Ok(made)
+    output.demands = output.arrivals.iter().map(demand).collect();
+    output.flows = flows(poisson, &parts, gap, draws, &receivers, context)?;
+    Ok(output)
 }
 
 fn parts(
     poisson: &Poisson,
     ends: &HostRoles,
-    places: &ReceiverHosts,
-    ground: &TrafficContext<'_>,
+    receivers: &ReceiverHosts,
+    context: &TrafficContext<'_>,
 ) -> Result<Vec<PoissonClass>, SpannedError> {
     let mut parts = Vec::new();
     for (class, name) in [(FlowClass::Intra, &poisson.intra), (FlowClass::Inter, &poisson.inter)] {
         let Some(name) = name else { continue };
-        let sizes = Distribution::named(name, ground.inputs)?;
-        let sources: Vec<HostId> = (0..index32(ground.network.hosts().len()))
+        let sizes = Distribution::named(name, context.inputs)?;
+        let sources: Vec<HostId> = (0..index32(context.network.hosts().len()))
             .map(HostId)
-            .filter(|&host| ends.from[host.index()] && places.count(host, class) > 0)
+            .filter(|&host| ends.from[host.index()] && receivers.count(host, class) > 0)
             .collect();
         if sources.is_empty() {
             return Err(SpannedError::new(
@@ -103,8 +103,8 @@ fn parts(
     }
     match (parts.as_mut_slice(), poisson.ratio) {
         ([], _) => {
-            let fault = SpannedError::new(poisson.load.origin, "this traffic has no flow sizes");
-            Err(fault.help("give intra = \"websearch\", inter = \"alibaba-wan\", or both"))
+            let error = SpannedError::new(poisson.load.origin, "this traffic has no flow sizes");
+            Err(error.help("give intra = \"websearch\", inter = \"alibaba-wan\", or both"))
         }
         ([_], None) => Ok(parts),
         ([_], Some(ratio)) => {
@@ -137,13 +137,13 @@ fn mean_gap(
     poisson: &Poisson,
     parts: &[PoissonClass],
     ends: &HostRoles,
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Result<u128, SpannedError> {
     let class = *poisson.load_of;
     let capacity = if ends.all {
-        capacity(ground.network, class)
+        capacity(context.network, class)
     } else {
-        ends.capacity(ground.network, class).ok_or_else(|| {
+        ends.capacity(context.network, class).ok_or_else(|| {
             SpannedError::new(
                 poisson.load_of.origin,
                 format!("which links of class `{}` these hosts load is not known", class.name()),
@@ -153,9 +153,9 @@ fn mean_gap(
         })?
     };
     // Payload on links of the class for one arrival, in units of 2^-16 bytes, each link counted.
-    let crossing: u128 = parts.iter().map(|part| part.crossing(class, ends, ground)).sum();
+    let crossing: u128 = parts.iter().map(|part| part.crossing(class, ends, context)).sum();
     if capacity == 0 || crossing == 0 {
-        let what = match class.name() {
+        let message = match class.name() {
             // Others of the class may join other datacenters.
             class if capacity == 0 && !ends.all => {
                 format!("no link of class `{class}` joins these hosts' datacenters directly")
@@ -163,18 +163,18 @@ fn mean_gap(
             class if capacity == 0 => format!("there is no link of class `{class}`"),
             class => format!("no flow of this traffic crosses a link of class `{class}`"),
         };
-        return Err(SpannedError::new(poisson.load_of.origin, what)
+        return Err(SpannedError::new(poisson.load_of.origin, message)
             .label("load of these links")
             .help("load_of = \"host\" counts the links towards hosts"));
     }
     let load_ppm = u128::from(poisson.load.of(1_000_000));
-    let asked = u64::try_from(u128::from(capacity) * load_ppm / 1_000_000).unwrap_or(u64::MAX);
+    let offered_bps = u64::try_from(u128::from(capacity) * load_ppm / 1_000_000).unwrap_or(u64::MAX);
     let arithmetic = format!(
         "{} of the `{}` links' {} is {}",
         poisson.load.value,
         class.name(),
         Rate::from_bps(capacity),
-        Rate::from_bps(asked)
+        Rate::from_bps(offered_bps)
     );
     if poisson.load.exceeds_one() {
         return Err(SpannedError::new(
@@ -200,8 +200,8 @@ fn capacity(network: &Network, class: LinkClass) -> u64 {
 
 impl PoissonClass {
     /// Payload on links of a class for one arrival of any part, in units of 2^-16 bytes, each link counted.
-    fn crossing(&self, class: LinkClass, ends: &HostRoles, ground: &TrafficContext<'_>) -> u128 {
-        let links = ground.survey.mean_links(self.class, class, &ends.from, &ends.to);
+    fn crossing(&self, class: LinkClass, ends: &HostRoles, context: &TrafficContext<'_>) -> u128 {
+        let links = context.survey.mean_links(self.class, class, &ends.from, &ends.to);
         let per_flow = (u128::from(self.sizes.mean_bits()) * u128::from(links)) >> 32;
         (per_flow * u128::from(self.share)) >> 32
     }
@@ -212,7 +212,7 @@ fn arrivals(
     parts: &[PoissonClass],
     gap: u128,
     ends: &HostRoles,
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Vec<Arrivals> {
     let gap = gap.max(1);
     let of_part = |part: &PoissonClass| {
@@ -220,11 +220,11 @@ fn arrivals(
         let per_1000_s = ((1_000_000_000_000_000u128 << 20) * u128::from(part.share) / gap) >> 32;
         let bytes_per_1000_s = per_1000_s.saturating_mul(u128::from(part.sizes.mean_bits())) >> 16;
         let load_ppm = LinkClass::ALL.into_iter().filter_map(|class| {
-            let capacity = capacity(ground.network, class);
+            let capacity = capacity(context.network, class);
             (capacity > 0).then(|| {
                 // Bytes a gap, 2^-16, to bits per second, times 10^6.
                 let bps_ppm =
-                    part.crossing(class, ends, ground).saturating_mul(8_000_000_000_000 << 4) / gap * 1_000_000;
+                    part.crossing(class, ends, context).saturating_mul(8_000_000_000_000 << 4) / gap * 1_000_000;
                 (class, u64::try_from(bps_ppm / u128::from(capacity)).unwrap_or(u64::MAX))
             })
         });
@@ -248,10 +248,10 @@ fn flows(
     parts: &[PoissonClass],
     gap: u128,
     draws: Draws,
-    places: &ReceiverHosts,
-    ground: &TrafficContext<'_>,
+    receivers: &ReceiverHosts,
+    context: &TrafficContext<'_>,
 ) -> Result<Vec<DraftFlow>, SpannedError> {
-    let (most, end_ps) = match (poisson.flows, poisson.duration) {
+    let (max_flows, end_ps) = match (poisson.flows, poisson.duration) {
         (Some(flows), None) if u128::from(flows.get()) > MAX_FLOWS => {
             return Err(SpannedError::new(flows.origin, format!("{} flows in one entry", flows.get()))
                 .label(format!("expected at most {MAX_FLOWS} flows")));
@@ -278,8 +278,8 @@ fn flows(
     };
     let mut flows = Vec::new();
     let mut at = 0u128; // in units of 2^-(20 + 40) ps: 2^68 ps fit
-    for arrival in 0..most {
-        let draw = |which: u64| arrival * DRAWS + which;
+    for arrival in 0..max_flows {
+        let draw = |index: u64| arrival * DRAWS + index;
         at = at.saturating_add(gap.saturating_mul(u128::from(exponential(draws.at(draw(0))))));
         let ps = at >> (20 + EXPONENTIAL_BITS);
         if ps >= end_ps {
@@ -298,9 +298,9 @@ fn flows(
             parts => &parts[0],
         };
         let src = part.sources[draws.below(draw(2), part.sources.len())];
-        let dst = places.destination(src, part.class, draws.below(draw(3), places.count(src, part.class)));
+        let dst = receivers.destination(src, part.class, draws.below(draw(3), receivers.count(src, part.class)));
         let size = Located::default_of(Bytes::new(part.sizes.sample(draws.at(draw(4)))));
-        let size = ground.size(size)?;
+        let size = context.size(size)?;
         flows.push(DraftFlow { src, dst, size, start: DraftStart::At(Span::from_ps(start)) });
     }
     if flows.is_empty()
@@ -353,7 +353,7 @@ impl HostRoles {
 struct ReceiverHosts {
     order: Vec<HostId>,
     /// Index of each host in `order`, if it is there.
-    place: Vec<Option<usize>>,
+    position: Vec<Option<usize>>,
     /// First index of its datacenter in `order`, and the number of hosts of the datacenter there.
     home: Vec<(usize, usize)>,
 }
@@ -363,25 +363,25 @@ impl ReceiverHosts {
         let hosts = network.hosts().len();
         let mut order: Vec<HostId> = (0..index32(hosts)).map(HostId).filter(|host| to[host.index()]).collect();
         order.sort_by_key(|&host| network.datacenter_of(host));
-        let mut place = vec![None; hosts];
+        let mut position = vec![None; hosts];
         let mut parts = vec![(0, 0); usize::from(network.datacenters())];
         let mut start = 0;
         for part in order.chunk_by(|&a, &b| network.datacenter_of(a) == network.datacenter_of(b)) {
             for (offset, host) in part.iter().enumerate() {
-                place[host.index()] = Some(start + offset);
+                position[host.index()] = Some(start + offset);
             }
             parts[usize::from(network.datacenter_of(part[0]))] = (start, part.len());
             start += part.len();
         }
         let home = |host| parts[usize::from(network.datacenter_of(HostId(host)))];
-        Self { order, place, home: (0..index32(hosts)).map(home).collect() }
+        Self { order, position, home: (0..index32(hosts)).map(home).collect() }
     }
 
     /// Returns the number of destinations of a host.
     fn count(&self, src: HostId, class: FlowClass) -> usize {
         let (_, own) = self.home[src.index()];
         match class {
-            FlowClass::Intra => own - usize::from(self.place[src.index()].is_some()),
+            FlowClass::Intra => own - usize::from(self.position[src.index()].is_some()),
             FlowClass::Inter => self.order.len() - own,
         }
     }
@@ -389,8 +389,8 @@ impl ReceiverHosts {
     /// One of them.
     fn destination(&self, src: HostId, class: FlowClass, choice: usize) -> HostId {
         let (start, own) = self.home[src.index()];
-        let (first, skipped, past) = match (class, self.place[src.index()]) {
-            (FlowClass::Intra, Some(place)) => (start, place, 1),
+        let (first, skipped, past) = match (class, self.position[src.index()]) {
+            (FlowClass::Intra, Some(position)) => (start, position, 1),
             (FlowClass::Intra, None) => (start, 0, 0),
             (FlowClass::Inter, _) => (0, start, own),
         };

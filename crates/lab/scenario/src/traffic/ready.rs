@@ -46,7 +46,7 @@ impl Ready {
     ///
     /// The fixed time is dropped. Ranks of a job begin together and those of a stage compute for equal times, so no data
     /// that a rank receives was sent before the rank itself was ready.
-    pub(super) fn hear(&mut self, cause: Dependency, ideal: Span) {
+    pub(super) fn add_dependency(&mut self, cause: Dependency, ideal: Span) {
         self.waits.push((cause, self.computed_here));
         self.ideal = self.ideal.max(ideal);
     }
@@ -54,8 +54,8 @@ impl Ready {
     /// Only when another is ready, too.
     pub(super) fn join(&mut self, other: &Self) {
         self.at = self.at.max(other.at);
-        let taken_up = |since: Span| self.computed_here - (other.computed_here - since);
-        self.waits.extend(other.waits.iter().map(|&(cause, since)| (cause, taken_up(since))));
+        let processed_at = |since: Span| self.computed_here - (other.computed_here - since);
+        self.waits.extend(other.waits.iter().map(|&(cause, since)| (cause, processed_at(since))));
         self.ideal = self.ideal.max(other.ideal);
     }
 
@@ -90,16 +90,16 @@ mod tests {
     use experiment::FlowId;
 
     #[test]
-    fn computing_counts_from_when_a_cause_was_taken_up() {
+    fn compute_time_starts_when_a_dependency_is_processed() {
         let [a, b] = [Dependency::Received(FlowId(0)), Dependency::Received(FlowId(1))];
         let us = Span::from_us;
         let mut ready = Ready::at(us(5));
         ready.compute(us(1));
         let mut causes = Dependencies::default();
         assert_eq!((ready.start(&mut causes), ready.ideal()), (DraftStart::At(us(6)), us(6)));
-        ready.hear(a, us(2));
+        ready.add_dependency(a, us(2));
         ready.compute(us(3));
-        ready.hear(b, us(20));
+        ready.add_dependency(b, us(20));
         ready.compute(us(4));
         assert_eq!((ready.waits(), ready.ideal()), (vec![(a, us(7)), (b, us(4))], us(24)));
         // The same cause by another way, which takes longer.

@@ -33,10 +33,10 @@ pub(crate) fn make(
     entry: &Requests,
     traffic: usize,
     draws: Draws,
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Result<TrafficFlows, SpannedError> {
-    let size = ground.size(entry.size)?;
-    let members = ground.members(&entry.among)?;
+    let size = context.size(entry.size)?;
+    let members = context.members(&entry.among)?;
     let hosts: Vec<HostId> = (0..index32(members.len())).map(HostId).filter(|host| members[host.index()]).collect();
     let fanout = entry.fanout.get() as usize;
     if fanout >= hosts.len() {
@@ -46,14 +46,14 @@ pub(crate) fn make(
         )
         .label(format!("expected at most {}", hosts.len() - 1)));
     }
-    let gap = mean_gap(entry, size, &hosts, ground)?;
-    let (most, end_ps) = end(entry, gap)?;
+    let gap = mean_gap(entry, size, &hosts, context)?;
+    let (max_requests, end_ps) = end(entry, gap)?;
 
-    let mut made = TrafficFlows::default();
+    let mut output = TrafficFlows::default();
     let mut at = 0u128; // in units of 2^-(20 + 40) ps: 2^68 ps fit
     // Draws of a request: its time, its receiver, its senders.
     let each = 2 + u64::from(entry.fanout.get());
-    for request in 0..most {
+    for request in 0..max_requests {
         at = at.saturating_add(gap.saturating_mul(u128::from(exponential(draws.at(request * each)))));
         let ps = at >> (20 + EXPONENTIAL_BITS);
         if ps >= end_ps {
@@ -61,14 +61,14 @@ pub(crate) fn make(
         }
         let start = i64::try_from(ps + u128::from(entry.start.unsigned_ps())).unwrap_or(i64::MAX);
         let receiver = draws.below(request * each + 1, hosts.len());
-        let first = index32(made.flows.len());
-        for sender in senders(fanout, hosts.len() - 1, |n, place| draws.below(request * each + 2 + place, n)) {
+        let first = index32(output.flows.len());
+        for sender in senders(fanout, hosts.len() - 1, |n, index| draws.below(request * each + 2 + index, n)) {
             // The receiver is none of them: places from its own on are one further.
             let src = hosts[sender + usize::from(sender >= receiver)];
             let start = DraftStart::At(Span::from_ps(start));
-            made.flows.push(DraftFlow { src, dst: hosts[receiver], size, start });
+            output.flows.push(DraftFlow { src, dst: hosts[receiver], size, start });
         }
-        made.requests.push((first, index32(made.flows.len())));
+        output.requests.push((first, index32(output.flows.len())));
     }
     // gap is in units of 2^-20 ps.
     let per_1000_s = u64::try_from((1_000_000_000_000_000u128 << 20) / gap.max(1)).unwrap_or(u64::MAX);
@@ -80,9 +80,9 @@ pub(crate) fn make(
         entry.duration.map_or_else(|| of_requests(entry.requests.map_or(0, |it| it.get().into())), |it| it.value);
     let (from_time, to_time) = (entry.start, later(entry.start, lasts));
     let from = members.clone();
-    made.demands = vec![Demand { traffic, from, to: members, class: None, offered, from_time, to_time }];
-    made.requested = Some(Requested { traffic, count: made.requests.len(), per_1000_s, fanout, size, offered });
-    Ok(made)
+    output.demands = vec![Demand { traffic, from, to: members, class: None, offered, from_time, to_time }];
+    output.requested = Some(Requested { traffic, count: output.requests.len(), per_1000_s, fanout, size, offered });
+    Ok(output)
 }
 
 /// Mean time between requests, in units of 2^-20 ps.
@@ -90,15 +90,15 @@ fn mean_gap(
     entry: &Requests,
     size: Bytes,
     hosts: &[HostId],
-    ground: &TrafficContext<'_>,
+    context: &TrafficContext<'_>,
 ) -> Result<u128, SpannedError> {
-    let rate = |&host: &HostId| ground.network.port(ground.network.uplink(host)).config().rate.bps();
+    let rate = |&host: &HostId| context.network.port(context.network.uplink(host)).config().rate.bps();
     let capacity: u64 = hosts.iter().map(rate).sum();
     let load_ppm = u128::from(entry.load.of(1_000_000));
     if entry.load.exceeds_one() || load_ppm == 0 {
-        let asked = u64::try_from(u128::from(capacity) * load_ppm / 1_000_000).unwrap_or(u64::MAX);
+        let offered_bps = u64::try_from(u128::from(capacity) * load_ppm / 1_000_000).unwrap_or(u64::MAX);
         let message =
-            format!("{} of the hosts' {} is {}", *entry.load, Rate::from_bps(capacity), Rate::from_bps(asked));
+            format!("{} of the hosts' {} is {}", *entry.load, Rate::from_bps(capacity), Rate::from_bps(offered_bps));
         return Err(SpannedError::new(entry.load.origin, message).label("expected over 0, up to 1 (100 %)"));
     }
     // gap = bits / (load * capacity). A request is under 2^44 * 2^32 bytes: bits in 2^-20 ps saturate at worst.
@@ -109,9 +109,9 @@ fn mean_gap(
 
 /// Returns the maximum number of requests, and the time at which they end.
 fn end(entry: &Requests, gap: u128) -> Result<(u64, u128), SpannedError> {
-    let most = MAX_FLOWS / u64::from(entry.fanout.get());
+    let max_requests = MAX_FLOWS / u64::from(entry.fanout.get());
     match (entry.requests, entry.duration) {
-        (Some(requests), None) if u64::from(requests.get()) > most => Err(SpannedError::new(
+        (Some(requests), None) if u64::from(requests.get()) > max_requests => Err(SpannedError::new(
             requests.origin,
             format!("{} requests of {} flows", requests.get(), entry.fanout.get()),
         )
@@ -119,7 +119,7 @@ fn end(entry: &Requests, gap: u128) -> Result<(u64, u128), SpannedError> {
         (Some(requests), None) => Ok((requests.get().into(), u128::MAX)),
         (None, Some(window)) => {
             let expected = (u128::from(window.unsigned_ps()) << 20) / gap.max(1);
-            if expected > u128::from(most) {
+            if expected > u128::from(max_requests) {
                 return Err(SpannedError::new(
                     window.origin,
                     format!("about {expected} requests would arrive in this time"),
@@ -140,10 +140,10 @@ fn end(entry: &Requests, gap: u128) -> Result<(u64, u128), SpannedError> {
 fn senders(count: usize, of: usize, draw: impl Fn(usize, u64) -> usize) -> Vec<usize> {
     let mut moved = std::collections::BTreeMap::new();
     let mut chosen = Vec::with_capacity(count);
-    for place in 0..count {
-        let other = place + draw(of - place, place as u64);
-        let here = moved.get(&place).copied().unwrap_or(place);
-        chosen.push(moved.insert(other, here).unwrap_or(other));
+    for index in 0..count {
+        let other = index + draw(of - index, index as u64);
+        let current = moved.get(&index).copied().unwrap_or(index);
+        chosen.push(moved.insert(other, current).unwrap_or(other));
     }
     chosen
 }
@@ -158,11 +158,11 @@ mod tests {
         fn senders_differ(of in 1usize..200, part in 0usize..200, seed: u64) {
             let draws = Draws::new(seed, 0);
             let count = part.min(of);
-            let mut chosen = senders(count, of, |n, place| draws.below(place, n));
+            let mut chosen = senders(count, of, |n, index| draws.below(index, n));
             chosen.sort_unstable();
             chosen.dedup();
             prop_assert_eq!(chosen.len(), count);
-            prop_assert!(chosen.iter().all(|&place| place < of));
+            prop_assert!(chosen.iter().all(|&index| index < of));
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct RankGroup<'a> {
     /// The first flow of this iteration.
     first: u32,
     /// (rank, flow) of the sends of the step that is being made.
-    under_way: Vec<(u32, u32)>,
+    in_progress: Vec<(u32, u32)>,
     /// Time at which all ranks would be ready if flows took no time; zero for ranks without a readiness of their own.
     ideal: Span,
 }
@@ -50,7 +50,7 @@ struct Party {
     /// Readiness for its first send, if it is known from elsewhere.
     ready: Option<Ready>,
     /// Flows that it received since its last send.
-    came: Vec<u32>,
+    received: Vec<u32>,
     /// The flow that it sent last.
     sent: Option<u32>,
 }
@@ -58,7 +58,7 @@ struct Party {
 impl<'a> RankGroup<'a> {
     pub(super) fn new(ranks: &'a [HostId], start: Span, compute: Span) -> Self {
         let parties = vec![Party::default(); ranks.len()];
-        Self { ranks, start, compute, parties, first: 0, under_way: Vec::new(), ideal: Span::ZERO }
+        Self { ranks, start, compute, parties, first: 0, in_progress: Vec::new(), ideal: Span::ZERO }
     }
 
     /// Ranks that join from other work, each when it is ready, and continue with other work: see [`RankGroup::leave`].
@@ -80,7 +80,7 @@ impl<'a> RankGroup<'a> {
             debug_assert!(kept.is_some() || !causes.is_empty(), "a rank that has sent waits for that");
             let mut ready = kept.unwrap_or(Ready::at(Span::ZERO));
             for cause in causes {
-                ready.hear(cause, self.ideal);
+                ready.add_dependency(cause, self.ideal);
             }
             left.push(ready);
         }
@@ -93,45 +93,50 @@ impl<'a> RankGroup<'a> {
     }
 
     /// Begins a new iteration.
-    pub(super) fn begin(&mut self, made: &TrafficFlows) {
-        self.first = index32(made.flows.len());
+    pub(super) fn begin(&mut self, output: &TrafficFlows) {
+        self.first = index32(output.flows.len());
     }
 
     /// The sends of one step. A rank that needs nothing of this iteration first has computed since the last one.
-    pub(super) fn step(&mut self, sends: impl IntoIterator<Item = Send>, turn: SendCondition, made: &mut TrafficFlows) {
+    pub(super) fn step(
+        &mut self,
+        sends: impl IntoIterator<Item = Send>,
+        turn: SendCondition,
+        output: &mut TrafficFlows,
+    ) {
         for send in sends {
             let causes = self.causes(send.from, turn);
             let start = if let Some(mut ready) = self.parties[send.from as usize].ready.take() {
                 for cause in causes {
-                    ready.hear(cause, self.ideal);
+                    ready.add_dependency(cause, self.ideal);
                 }
-                ready.start(&mut made.causes)
+                ready.start(&mut output.causes)
             } else {
                 let needs_none = causes.iter().all(|cause| cause.flow().0 < self.first);
                 let after = if needs_none { self.compute } else { Span::ZERO };
-                if causes.is_empty() { DraftStart::At(self.start) } else { waits(causes, after, made) }
+                if causes.is_empty() { DraftStart::At(self.start) } else { waits(causes, after, output) }
             };
-            self.send(send, start, made);
+            self.send(send, start, output);
         }
         self.arrive();
     }
 
     /// Adds a send of a stage that has computed on the received data.
-    pub(super) fn stage(&mut self, send: Send, made: &mut TrafficFlows) {
+    pub(super) fn stage(&mut self, send: Send, output: &mut TrafficFlows) {
         let causes = self.causes(send.from, SendCondition::Begun);
         let start = if causes.is_empty() {
             DraftStart::At(later(self.start, self.compute))
         } else {
-            waits(causes, self.compute, made)
+            waits(causes, self.compute, output)
         };
-        self.send(send, start, made);
+        self.send(send, start, output);
         self.arrive();
     }
 
     /// Makes the next send of a rank wait, too, until the last flow so far is received.
-    pub(super) fn hear(&mut self, rank: u32, made: &TrafficFlows) {
-        let last = index32(made.flows.len()) - 1;
-        self.parties[rank as usize].came.push(last);
+    pub(super) fn add_received(&mut self, rank: u32, output: &TrafficFlows) {
+        let last = index32(output.flows.len()) - 1;
+        self.parties[rank as usize].received.push(last);
     }
 
     /// Takes the causes for which the next send of a rank waits.
@@ -141,25 +146,25 @@ impl<'a> RankGroup<'a> {
             SendCondition::Begun => Dependency::Begun(FlowId(flow)),
             SendCondition::Complete => Dependency::Complete(FlowId(flow)),
         });
-        party.came.drain(..).map(|flow| Dependency::Received(FlowId(flow))).chain(sent).collect()
+        party.received.drain(..).map(|flow| Dependency::Received(FlowId(flow))).chain(sent).collect()
     }
 
-    fn send(&mut self, send: Send, start: DraftStart, made: &mut TrafficFlows) {
-        let flow = index32(made.flows.len());
+    fn send(&mut self, send: Send, start: DraftStart, output: &mut TrafficFlows) {
+        let flow = index32(output.flows.len());
         let [src, dst] = [send.from, send.to].map(|rank| self.ranks[rank as usize]);
-        made.flows.push(DraftFlow { src, dst, size: send.size, start });
+        output.flows.push(DraftFlow { src, dst, size: send.size, start });
         self.parties[send.from as usize].sent = Some(flow);
-        self.under_way.push((send.to, flow));
+        self.in_progress.push((send.to, flow));
     }
 
     /// Marks the flows of the step as received, for the next step.
     fn arrive(&mut self) {
-        for (rank, flow) in self.under_way.drain(..) {
-            self.parties[rank as usize].came.push(flow);
+        for (rank, flow) in self.in_progress.drain(..) {
+            self.parties[rank as usize].received.push(flow);
         }
     }
 }
 
-fn waits(causes: Vec<Dependency>, after: Span, made: &mut TrafficFlows) -> DraftStart {
-    DraftStart::Waits { causes: made.causes.add(causes), after }
+fn waits(causes: Vec<Dependency>, after: Span, output: &mut TrafficFlows) -> DraftStart {
+    DraftStart::Waits { causes: output.causes.add(causes), after }
 }

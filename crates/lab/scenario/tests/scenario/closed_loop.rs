@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use scenario::{BuiltRun, Error, Overrides, parse};
 use units::{Bytes, Rate, Span, Time};
 
-use crate::place::points_at;
+use crate::location::points_at;
 
 /// Eight hosts at 10 Gb/s on a switch, 1 us from each: a packet of 4,096 bytes and a header of 64 takes 3,328 ns a link, an
 /// acknowledgement 51.2.
@@ -35,8 +35,8 @@ fn built(more: &str) -> BuiltRun {
 }
 
 #[track_caller]
-fn refused(keys: &str, place: &str, names: &[&str]) {
-    points_at(&build(&switch("fixed", "unlimited"), &closed(keys)).expect_err(keys), place, names);
+fn refused(keys: &str, location: &str, names: &[&str]) {
+    points_at(&build(&switch("fixed", "unlimited"), &closed(keys)).expect_err(keys), location, names);
 }
 
 fn run(built: &BuiltRun) -> Outcome {
@@ -48,7 +48,7 @@ fn connections(built: &BuiltRun) -> BTreeMap<u32, Vec<Vec<u32>>> {
     let mut clients: BTreeMap<u32, Vec<Vec<u32>>> = BTreeMap::new();
     for (number, flow) in (0..).zip(&built.setup.flows) {
         let chains = clients.entry(flow.dst.0).or_default();
-        match built.setup.causes_of(flow).first() {
+        match built.setup.dependencies_of(flow).first() {
             None => chains.push(vec![number]),
             Some(cause) => {
                 let chain = chains.iter_mut().find(|chain| chain.last() == Some(&cause.flow().0));
@@ -64,21 +64,21 @@ fn connections(built: &BuiltRun) -> BTreeMap<u32, Vec<Vec<u32>>> {
 /// acknowledgements are not slower.
 #[test]
 fn reads_one_after_another_take_their_size_over_the_rate_and_a_round_trip_each() {
-    for (connections, think) in [("new", 0), ("persistent", 0), ("persistent", 700)] {
+    for (connections, think_ns) in [("new", 0), ("persistent", 0), ("persistent", 700)] {
         let keys = format!(
-            "clients = [3], servers = [5], size = 40960, reads = 20, start = \"4us\", compute = \"{think}ns\", \
+            "clients = [3], servers = [5], size = 40960, reads = 20, start = \"4us\", compute = \"{think_ns}ns\", \
              connections = \"{connections}\""
         );
         let built = built(&closed(&keys));
         let outcome = run(&built);
         let (transfer, there, back) = (10 * 3_328_000, 3_328_000 + 2_000_000, 2 * 51_200 + 2_000_000);
-        let each = transfer + there + back + think * 1_000;
+        let each = transfer + there + back + think_ns * 1_000;
         assert_eq!(outcome.flows.len(), 20);
         for (turn, flow) in (0..).zip(&outcome.flows) {
             assert_eq!(flow.started, Time::from_us(4) + Span::from_ps(turn * each), "read {turn}, {connections}");
         }
         let last = outcome.flows.last().unwrap().completed;
-        assert_eq!(last, Time::from_us(4) + Span::from_ps(20 * each - think * 1_000));
+        assert_eq!(last, Time::from_us(4) + Span::from_ps(20 * each - think_ns * 1_000));
     }
 }
 
@@ -106,13 +106,13 @@ fn clients_next_to_each_other_share_a_server() {
 /// A read waits for the receipt of the previous one; on a kept connection for the acknowledgement, too, or it would open
 /// another connection.
 #[test]
-fn a_read_follows_the_one_before_on_its_connection() {
+fn reads_of_a_connection_are_sequential() {
     let list = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = 1000\n";
     let keys = "clients = [1], servers = [2], outstanding = 2, reads = 4, size = 1000";
     let [fresh, kept] = ["new", "persistent"].map(|connections| {
         let built = built(&format!("{list}{}", closed(&format!("{keys}, connections = \"{connections}\""))));
         let flow = &built.setup.flows[3];
-        (built.setup.causes_of(flow).to_vec(), flow.kept)
+        (built.setup.dependencies_of(flow).to_vec(), flow.kept)
     });
     // The entry's flow 0 is the run's flow 1.
     assert_eq!(fresh, (vec![Dependency::Received(FlowId(1))], false));
@@ -161,7 +161,7 @@ fn reads_until_the_stop_do_not_end_before_it() {
 }
 
 #[test]
-fn a_point_may_have_no_client() {
+fn closed_loop_may_have_no_client() {
     let none = closed("clients = [1], servers = [2], size = 1000, active = 0");
     let list = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = 1000\n";
     assert_eq!(built(&format!("{list}{none}")).setup.flows.len(), 1);
@@ -170,19 +170,19 @@ fn a_point_may_have_no_client() {
 }
 
 #[test]
-fn wrong_loops_are_explained() {
-    let good = "clients = \"0..4\", servers = [6,7]";
-    refused(good, "test.toml:15:11", &["sizes = \"websearch\""]);
-    refused(&format!("{good}, size = 10, sizes = \"websearch\""), "test.toml:18:9", &[]);
-    refused(&format!("{good}, size = 0"), "test.toml:17:8", &[]);
-    refused(&format!("{good}, size = 10, active = 5"), "test.toml:18:10", &[]);
-    refused(&format!("{good}, size = 10, outstanding = 0"), "test.toml:18:15", &[]);
-    refused(&format!("{good}, size = 10, reads = 4000000000"), "test.toml:18:9", &["10000000"]);
-    refused(&format!("{good}, size = 1, outstanding = 4000000000"), "test.toml:18:15", &["`reads`"]);
+fn invalid_closed_loops_are_errors() {
+    let valid = "clients = \"0..4\", servers = [6,7]";
+    refused(valid, "test.toml:15:11", &["sizes = \"websearch\""]);
+    refused(&format!("{valid}, size = 10, sizes = \"websearch\""), "test.toml:18:9", &[]);
+    refused(&format!("{valid}, size = 0"), "test.toml:17:8", &[]);
+    refused(&format!("{valid}, size = 10, active = 5"), "test.toml:18:10", &[]);
+    refused(&format!("{valid}, size = 10, outstanding = 0"), "test.toml:18:15", &[]);
+    refused(&format!("{valid}, size = 10, reads = 4000000000"), "test.toml:18:9", &["10000000"]);
+    refused(&format!("{valid}, size = 1, outstanding = 4000000000"), "test.toml:18:15", &["`reads`"]);
     refused("clients = [3,6], servers = [5,6], size = 10", "test.toml:15:11", &[]);
     refused("clients = [9], servers = [5], size = 10", "test.toml:15:12", &[]);
     refused("servers = [5], size = 10", "test.toml:13:1", &[]);
-    refused(&format!("{good}, size = 10, outstandin = 3"), "test.toml:18:1", &["`outstanding`"]);
+    refused(&format!("{valid}, size = 10, outstandin = 3"), "test.toml:18:1", &["`outstanding`"]);
 }
 
 proptest! {
@@ -191,7 +191,7 @@ proptest! {
     /// On kept connections without think time exactly `outstanding` reads of each client are under way at any moment from the
     /// first to the stop, whatever is lost on the way: a read ends with its acknowledgement, and the next one begins with it.
     #[test]
-    fn so_many_reads_are_under_way(
+    fn outstanding_reads_are_constant(
         clients in 1u32..5,
         outstanding in 1u32..5,
         sizes in prop_oneof![Just("google-rpc"), Just("alibaba-storage"), Just("websearch")],
@@ -211,11 +211,11 @@ proptest! {
                 let flows = built.setup.flows.iter().zip(&outcome.flows).filter(|(spec, _)| spec.dst.0 == client);
                 flows.map(|(_, flow)| flow).filter(|flow| flow.started.is_set())
             };
-            let under_way = |time: Time| reads().filter(|flow| flow.started <= time && time < flow.completed).count();
+            let outstanding_reads = |time: Time| reads().filter(|flow| flow.started <= time && time < flow.completed).count();
             for flow in reads() {
-                prop_assert_eq!(under_way(flow.started), outstanding as usize, "at {}", flow.started);
+                prop_assert_eq!(outstanding_reads(flow.started), outstanding as usize, "at {}", flow.started);
             }
-            prop_assert_eq!(under_way(outcome.ended - Span::from_ps(1)), outstanding as usize);
+            prop_assert_eq!(outstanding_reads(outcome.ended - Span::from_ps(1)), outstanding as usize);
         }
     }
 }

@@ -4,7 +4,7 @@ use flow::{FlowCoding, LoadBalancing, Plb, UnoLb};
 use scenario::{BuiltRun, Error, Overrides, parse};
 use units::{Bytes, Frac, Span};
 
-use crate::place::points_at;
+use crate::location::points_at;
 
 const FILE: &str = r#"
 name = "t"
@@ -65,13 +65,13 @@ fn flows_between_datacenters_are_coded() {
     let slack = line.block_timer - of(2 << 20) - of(10 * 4_160);
     assert!(slack.ps().abs() < 1_000, "{}", line.block_timer);
     assert!(built(&[("host.coding", "{ scope = \"intra\" }")]).unwrap().warnings.is_empty());
-    let nobody =
+    let no_flows =
         [("host.coding", "{ scope = \"intra\" }"), ("traffic.0.flows", "[{ src = 0, dst = 2, size = \"1MB\" }]")];
-    assert!(built(&nobody).unwrap().warnings[0].contains("coding is for intra flows, and there are none"));
+    assert!(built(&no_flows).unwrap().warnings[0].contains("coding is for intra flows, and there are none"));
 }
 
 #[test]
-fn a_late_start_and_other_ways_to_ask() {
+fn comparison_windows() {
     let table = r#"{ data = 4, parity = 1, tail = "100KB", block_timer = "640us", nack = "gaps", retransmit = "on-loss", ack_history = true }"#;
     let coding = built(&[("host.coding", table)]).unwrap().setup.host.coding.unwrap();
     assert_eq!(coding.code, FlowCoding { data: 4, parity: 1, tail: Some(Bytes::new(100_000)) });
@@ -80,12 +80,12 @@ fn a_late_start_and_other_ways_to_ask() {
 }
 
 #[track_caller]
-fn refused(set: &[(&str, &str)], place: &str, names: &[&str]) {
-    points_at(&built(set).expect_err("settings that do not fit"), place, names);
+fn refused(set: &[(&str, &str)], location: &str, names: &[&str]) {
+    points_at(&built(set).expect_err("settings that do not fit"), location, names);
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn contradictory_settings_are_errors() {
     refused(&[("host.load_balancing", "flowlet")], "--set:1:21", &["\"unolb\""]);
     refused(&[("host.load_balancing", "{ kind = \"unolb\", subflows = 65 }")], "--set:1:50", &["65", "64"]);
     refused(&[("host.load_balancing", "{ kind = \"unolb\", subflow = 8 }")], "--set:1:39", &["`subflow`"]);
@@ -111,11 +111,11 @@ fn what_cannot_be_is_refused() {
     ] {
         refused(&[("host.load_balancing", own), (key, value)], "--set:1:49", &[why]);
     }
-    for (coding, place, why) in [
+    for (coding, location, why) in [
         ("{ ack_history = true }", "--set:1:29", "ack_history = false"),
         ("{ nack = \"gaps\" }", "--set:1:22", "nack = \"timer\""),
     ] {
-        refused(&[("host.load_balancing", own), ("host.coding", coding)], place, &[why]);
+        refused(&[("host.load_balancing", own), ("host.coding", coding)], location, &[why]);
     }
     let huge = [
         ("host.coding", "{ data = 1, parity = 47 }"),

@@ -6,7 +6,7 @@ use experiment::{Dependency, FlowId, Outcome, Setup, Start};
 use scenario::{BuiltRun, Error, Overrides, parse};
 use units::{Bytes, Span, Time};
 
-use crate::place::points_at;
+use crate::location::points_at;
 
 /// Eight hosts at 10 Gb/s on a switch, 1 us from each: a packet of 4,096 bytes and a header of 64 takes 3,328 ns a link.
 const SWITCH: &str = "name = \"t\"\nstop = \"10s\"\n[topology]\nkind = \"single-switch\"\nhosts = 8\nrate = \"10Gbps\"\n\
@@ -24,8 +24,8 @@ fn built(base: &str, more: &str) -> BuiltRun {
 }
 
 #[track_caller]
-fn refused(more: &str, place: &str, names: &[&str]) {
-    points_at(&build(SWITCH, more).expect_err(more), place, names);
+fn refused(more: &str, location: &str, names: &[&str]) {
+    points_at(&build(SWITCH, more).expect_err(more), location, names);
 }
 
 fn run(built: &BuiltRun, threads: usize) -> Outcome {
@@ -49,7 +49,7 @@ fn same(one: &Setup, other: &Setup) -> bool {
                 Start::At(time) => (time, Span::ZERO),
                 Start::Waits { after, .. } => (Time::NEVER, after),
             };
-            (flow.src, flow.dst, flow.size, start, setup.causes_of(flow).to_vec())
+            (flow.src, flow.dst, flow.size, start, setup.dependencies_of(flow).to_vec())
         });
         flows.collect::<Vec<_>>()
     };
@@ -57,7 +57,7 @@ fn same(one: &Setup, other: &Setup) -> bool {
 }
 
 #[test]
-fn flows_of_a_list_wait_for_several_and_compute() {
+fn listed_flows_have_several_dependencies_and_compute_time() {
     let list = "[[traffic]]\nkind = \"list\"\nstart = \"1us\"\nflows = [\n\
                 { src = 0, dst = 1, size = \"1MB\" },\n{ src = 2, dst = 3, size = 1000, start = \"4us\", compute = \"3ms\" },\n\
                 { src = 1, dst = 4, size = 1000, after = [0, 1], compute = \"2us\" },\n{ src = 1, dst = 4, size = 1000, after = 2 }]\n";
@@ -67,12 +67,12 @@ fn flows_of_a_list_wait_for_several_and_compute() {
     assert_eq!(flows[2].start, Start::At(Time::from_us(3_005)));
     // The list's flow 0 is the run's flow 1.
     let complete = |flows: &[u32]| flows.iter().map(|&flow| Dependency::Complete(FlowId(flow))).collect::<Vec<_>>();
-    assert_eq!(built.setup.causes_of(&flows[3]), complete(&[1, 2]));
+    assert_eq!(built.setup.dependencies_of(&flows[3]), complete(&[1, 2]));
     assert!(matches!(flows[3].start, Start::Waits { after, .. } if after == Span::from_us(2)));
-    assert_eq!(built.setup.causes_of(&flows[4]), complete(&[3]));
+    assert_eq!(built.setup.dependencies_of(&flows[4]), complete(&[3]));
     let outcome = run(&built, 1);
-    let way = built.setup.one_way(flows[2].src, flows[3].src);
-    assert_eq!(outcome.flows[3].started, outcome.flows[2].completed + way + Span::from_us(2));
+    let one_way = built.setup.one_way(flows[2].src, flows[3].src);
+    assert_eq!(outcome.flows[3].started, outcome.flows[2].completed + one_way + Span::from_us(2));
     assert_eq!(outcome.flows[4].started, outcome.flows[3].completed);
 }
 
@@ -92,9 +92,9 @@ fn times(bytes: u64) -> (Span, Span) {
     let packets = bytes / 4_096;
     assert_eq!(bytes % 4_096, 0);
     // All packets on the first link, the last one on the second; the acknowledgement on both.
-    let came = ns(packets * 4_160) + ns(4_160) + 2_000;
+    let received = ns(packets * 4_160) + ns(4_160) + 2_000;
     let back = 2 * ns(64) + 2_000;
-    (Span::from_ns(came as i64), Span::from_ns((came + back) as i64))
+    (Span::from_ns(received as i64), Span::from_ns((received + back) as i64))
 }
 
 /// Each operation takes its steps, of serialisation and delay each: no less, and at most 2 % more. The 2 % are the
@@ -102,7 +102,7 @@ fn times(bytes: u64) -> (Span, Span) {
 #[test]
 fn operations_last_as_long_as_their_steps() {
     let size: u64 = 8 << 20;
-    let [whole, half, quarter, eighth] = [1, 2, 4, 8].map(|parts| times(size / parts));
+    let [full, half, quarter, eighth] = [1, 2, 4, 8].map(|parts| times(size / parts));
     let sum = |spans: &[Span]| spans.iter().fold(Span::ZERO, |sum, &span| sum + span);
     let halving = [half.0, quarter.0, eighth.0];
     let cases = [
@@ -114,8 +114,8 @@ fn operations_last_as_long_as_their_steps() {
         ("all-gather", "halving-doubling", eighth.0 + quarter.0 + half.1),
         ("reduce-scatter", "halving-doubling", half.0 + quarter.0 + eighth.1),
         // The first rank waits for the end of each of its sends.
-        ("broadcast", "tree", sum(&[whole.1; 3])),
-        ("all-reduce", "tree", sum(&[whole.0; 3]) + sum(&[whole.1; 3])),
+        ("broadcast", "tree", sum(&[full.1; 3])),
+        ("all-reduce", "tree", sum(&[full.0; 3]) + sum(&[full.1; 3])),
         ("all-to-all", "", sum(&[eighth.1; 7])),
     ];
     for (operation, algorithm, expected) in cases {
@@ -134,7 +134,7 @@ fn operations_last_as_long_as_their_steps() {
 #[test]
 fn a_pipeline_fills_and_drains() {
     let (part, microbatches, stages) = (1u64 << 20, 6u32, 5u32);
-    let (came, complete) = times(part);
+    let (received, complete) = times(part);
     let compute = Span::from_ms(1);
     assert!(compute > complete);
     let keys = format!(
@@ -144,12 +144,12 @@ fn a_pipeline_fills_and_drains() {
     let built = built(SWITCH, &collective(&keys));
     assert_eq!(built.collectives.iter().map(Vec::len).collect::<Vec<_>>(), [24; 3]);
     let outcome = run(&built, 1);
-    let last = Span::from_ps(compute.ps() * i64::from(microbatches + stages - 2)) + came.times(stages - 1);
-    let news = built.setup.one_way(built.setup.flows[3].dst, built.setup.flows[0].src);
+    let last = Span::from_ps(compute.ps() * i64::from(microbatches + stages - 2)) + received.times(stages - 1);
+    let ack_delay = built.setup.one_way(built.setup.flows[3].dst, built.setup.flows[0].src);
     for (iteration, flows) in (0u32..).zip(&built.collectives) {
         let ended = outcome.flows[flows.last().unwrap().0 as usize].completed.since(Time::ZERO);
         // The next iteration begins when the first stage learns that all has come.
-        let expected = (last + news).times(iteration) + last + (complete - came);
+        let expected = (last + ack_delay).times(iteration) + last + (complete - received);
         let over = ended.ps() as f64 / expected.ps() as f64;
         assert!((1.0..1.005).contains(&over), "iteration {iteration}: {ended}, not {expected}: {over}");
     }
@@ -182,7 +182,7 @@ fn collectives_give_the_same_bits_at_any_number_of_threads() {
 /// The shipped scenario with less data: a failure during its pipeline and its all-to-all loses packets, all flows still
 /// complete, and the first stage, which waits for no other, is not delayed.
 #[test]
-fn training_outlives_a_failure() {
+fn training_survives_a_link_failure() {
     let text = include_str!("../../../../../scenarios/training.toml");
     let sizes = [("traffic.0.size", "8MiB"), ("traffic.1.size", "4MiB"), ("traffic.1.iterations", "12")];
     let set = sizes.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
@@ -213,10 +213,10 @@ fn groups_span_two_datacenters() {
 }
 
 #[test]
-fn wrong_collectives_are_explained() {
-    let asks = |keys: &str| collective(&format!("size = \"1MB\"\n{keys}"));
-    let of = |operation: &str, more: &str| asks(&format!("operation = \"{operation}\"\ngroups = [[0, 1, 2]]\n{more}"));
-    refused(&asks("groups = [[0, 1]]"), "test.toml:13:1", &["`operation`"]);
+fn invalid_collectives_are_errors() {
+    let entry = |keys: &str| collective(&format!("size = \"1MB\"\n{keys}"));
+    let of = |operation: &str, more: &str| entry(&format!("operation = \"{operation}\"\ngroups = [[0, 1, 2]]\n{more}"));
+    refused(&entry("groups = [[0, 1]]"), "test.toml:13:1", &["`operation`"]);
     refused(&of("all-gathr", ""), "test.toml:16:13", &["`all-gather`"]);
     refused(
         &of("all-reduce", "algorithm = \"butterfly\""),
@@ -235,9 +235,9 @@ fn wrong_collectives_are_explained() {
     refused(&of("pipeline", "microbatches = 0"), "test.toml:18:16", &[]);
     refused(&of("all-reduce", "microbatches = 2"), "test.toml:18:16", &["\"pipeline\""]);
     refused(&of("all-reduce", "algorithm = \"halving-doubling\""), "test.toml:17:10", &[]);
-    refused(&asks("operation = \"broadcast\"\ngroups = [[0]]"), "test.toml:17:10", &[]);
-    refused(&asks("operation = \"broadcast\""), "test.toml:13:1", &["`groups`", "`count`"]);
-    refused(&asks("operation = \"broadcast\"\ncount = 1"), "test.toml:17:9", &[]);
+    refused(&entry("operation = \"broadcast\"\ngroups = [[0]]"), "test.toml:17:10", &[]);
+    refused(&entry("operation = \"broadcast\""), "test.toml:13:1", &["`groups`", "`count`"]);
+    refused(&entry("operation = \"broadcast\"\ncount = 1"), "test.toml:17:9", &[]);
     refused(&of("all-to-all", "iterations = 4000000"), "test.toml:18:14", &["4000000", "10000000"]);
     refused(&of("pipeline", "microbatches = 4000000000"), "test.toml:13:1", &["8000000000"]);
     refused(

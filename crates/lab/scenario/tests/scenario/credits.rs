@@ -4,7 +4,7 @@ use fabric::{CreditQueue, LinkClass, LinkId, NodeKind};
 use scenario::{BuiltRun, Error, Overrides, parse};
 use units::{Bytes, Span};
 
-use crate::place::points_at;
+use crate::location::points_at;
 
 const DUMBBELL: &str = r#"
 name = "t"
@@ -72,7 +72,7 @@ fn queues(built: &BuiltRun) -> Vec<Option<CreditQueue>> {
 }
 
 #[test]
-fn a_law_of_credits_brings_queues_and_its_wait() {
+fn credit_law_adds_credit_queues_and_wait_time() {
     let built = run(DUMBBELL, &[]).unwrap();
     assert!(queues(&built).iter().all(|queue| *queue == Some(CreditQueue::usual())), "{:?}", queues(&built));
     // 20 ms and 8 us of propagation, the packet and its acknowledgement over three links; then eight credits in each of
@@ -91,12 +91,12 @@ fn a_law_of_credits_brings_queues_and_its_wait() {
 }
 
 #[test]
-fn a_buffer_that_no_packet_fits_in_is_said() {
+fn buffers_smaller_than_a_packet_are_warned_of() {
     let warnings = |buffer| run(DUMBBELL, &[("schemes.one.law", "cubic"), ("port.buffer", buffer)]).unwrap().warnings;
-    let said = warnings("1KB");
+    let messages = warnings("1KB");
     assert!(
-        said.iter().any(|it| it.contains("4 others have buffers smaller than a full packet of 1538 B")),
-        "{said:?}"
+        messages.iter().any(|it| it.contains("4 others have buffers smaller than a full packet of 1538 B")),
+        "{messages:?}"
     );
     assert!(warnings("1538B").is_empty());
 }
@@ -117,7 +117,7 @@ fn queues_are_as_the_file_says() {
 }
 
 #[test]
-fn what_cannot_work_is_refused() {
+fn unworkable_settings_are_errors() {
     let cases = [
         (DUMBBELL, ("host.load_balancing", "spray"), "test.toml:15:7", "FlashPass"),
         (DUMBBELL, ("switch.buffer", "1MiB"), "test.toml:15:7", ""),
@@ -125,8 +125,8 @@ fn what_cannot_work_is_refused() {
         (DUMBBELL, ("port.credit_queue", "{ limit = 0 }"), "--set:1:29", ""),
         (DUMBBELL, ("port.credit_queue", "on"), "--set:1:19", "\"auto\", \"off\""),
     ];
-    for (text, set, place, name) in cases {
-        points_at(&run(text, &[set]).expect_err(place), place, &[name]);
+    for (text, set, location, name) in cases {
+        points_at(&run(text, &[set]).expect_err(location), location, &[name]);
     }
     let built = run(DUMBBELL, &[("schemes.one.law", "expresspass")]).unwrap();
     let hosts = built.setup.network.nodes().iter().filter(|node| matches!(node.kind, NodeKind::Host(_))).count();
@@ -136,7 +136,7 @@ fn what_cannot_work_is_refused() {
 
 /// A request that is repeated before a credit can answer it is refused: each of them waits in its host's queue.
 #[test]
-fn requests_are_not_repeated_in_vain() {
+fn nack_interval_exceeds_the_rtt() {
     let with = |retry: &str| {
         run(DUMBBELL, &[("schemes.one.law", "expresspass"), ("schemes.one.params.expresspass.retry", retry)])
     };
@@ -152,24 +152,24 @@ fn requests_are_not_repeated_in_vain() {
 
 /// Credits of receivers' hosts go with any law that has none, without a queue in ports, and not with codes or laws of subflows.
 #[test]
-fn receivers_may_give_credits_under_other_laws() {
+fn receiver_credits_work_with_other_laws() {
     let on = ("host.receiver_credits", "true");
-    let said = run(DUMBBELL, &[on]).unwrap_err();
-    points_at(&said, "--set:1:23", &[]);
+    let error = run(DUMBBELL, &[on]).unwrap_err();
+    points_at(&error, "--set:1:23", &[]);
     let dctcp = ("schemes.one.law", "dctcp");
     let built = run(DUMBBELL, &[on, dctcp]).unwrap();
     assert!(built.setup.host.receiver_credits && queues(&built).iter().all(Option::is_none));
-    for (set, place) in [
+    for (set, location) in [
         (("host.coding", "true"), "--set:1:23"),
         (("host.load_balancing", r#"{ kind = "unolb", law_per = "subflow" }"#), "--set:1:49"),
     ] {
-        points_at(&run(DUMBBELL, &[on, dctcp, set]).expect_err(place), place, &[]);
+        points_at(&run(DUMBBELL, &[on, dctcp, set]).expect_err(location), location, &[]);
     }
 }
 
 /// Receivers may send NACKs alone if credits let flows send and nothing else needs acknowledgements.
 #[test]
-fn only_credits_do_without_acknowledgements() {
+fn only_credit_laws_support_nack_only() {
     let silent = [("host.acks", "nack-only"), ("host.recovery", "go-back-n"), ("host.nack_interval", "200ms")];
     let with = |set: &[(&'static str, &'static str)]| run(DUMBBELL, &[&silent, set].concat());
     for law in ["flashpass", "expresspass"] {
@@ -187,7 +187,7 @@ fn only_credits_do_without_acknowledgements() {
     points_at(&run(DUMBBELL, &[both]).unwrap_err(), "--set:1:27", &["ack_every = 1"]);
     let selective = run(DUMBBELL, &[silent[0]]).expect_err("selective");
     points_at(&selective, "--set:1:11", &["recovery = \"go-back-n\""]);
-    for (set, place, name) in [
+    for (set, location, name) in [
         (("schemes.one.law", "cubic"), "--set:1:11", "Cubic"),
         (("schemes.one.params", "{ flashpass = { send_buffer = \"20MB\" } }"), "--set:1:50", ""),
         (("monitor", "{ interval = \"1ms\", flows = \"all\" }"), "--set:1:37", ""),
@@ -195,26 +195,26 @@ fn only_credits_do_without_acknowledgements() {
         (("host.ack_every", "8"), "--set:1:11", "`ack_every`"),
         (("schemes.one.host", "{ ack_every = 2 }"), "--set:1:11", "ack_every = 1"),
     ] {
-        points_at(&with(&[set]).expect_err(place), place, &[name]);
+        points_at(&with(&[set]).expect_err(location), location, &[name]);
     }
 }
 
 /// A receiver that repeats a request within a round trip, here of 20 ms, requests packets that are on their way: `check`
 /// warns of it, however the receiver acknowledges.
 #[test]
-fn requests_within_a_round_trip_are_said() {
-    let said = |set: &[(&str, &str)]| {
+fn nack_interval_below_rtt_is_warned_of() {
+    let warnings_with = |set: &[(&str, &str)]| {
         let warnings = run(DUMBBELL, &[&[("host.recovery", "go-back-n")], set].concat()).unwrap().warnings;
         warnings.into_iter().filter(|warning| warning.contains("nack_interval")).collect::<Vec<_>>()
     };
-    let default = said(&[]);
+    let default = warnings_with(&[]);
     let parts = ["nack_interval, 500.000 us, is below the base round trip of 2 of 2 flows, up to 20."];
     assert!(default.len() == 1 && parts.iter().all(|part| default[0].contains(part)), "{default:?}");
-    assert_eq!(said(&[("host.acks", "nack-only")]), default);
-    assert_eq!(said(&[("schemes.one.law", "dctcp")]), default);
-    assert_eq!(said(&[("host.nack_interval", "19ms")]).len(), 1);
-    assert_eq!(said(&[("host.nack_interval", "21ms")]), [""; 0]);
-    assert_eq!(said(&[("host.recovery", "selective")]), [""; 0]);
+    assert_eq!(warnings_with(&[("host.acks", "nack-only")]), default);
+    assert_eq!(warnings_with(&[("schemes.one.law", "dctcp")]), default);
+    assert_eq!(warnings_with(&[("host.nack_interval", "19ms")]).len(), 1);
+    assert_eq!(warnings_with(&[("host.nack_interval", "21ms")]), [""; 0]);
+    assert_eq!(warnings_with(&[("host.recovery", "selective")]), [""; 0]);
 }
 
 /// Three datacenters in a ring; the short side fails, and at once routes lead over the third.
@@ -252,7 +252,7 @@ reroute = "100us"
 /// The wait follows from the longest way that routes ever take: 14 ms, where the longest of the first ones has 8. So echoes
 /// come in time over the detour, too. With the wait of the first routes they do not.
 #[test]
-fn a_detour_makes_no_credit_late() {
+fn detoured_credits_are_not_late() {
     let mut built = run(RING, &[]).unwrap();
     let longest = built.setup.host.longest_echo.unwrap();
     assert!(longest > Span::from_us(28_040), "{longest}");
@@ -311,7 +311,7 @@ fn expresspass_runs_over_equal_paths() {
 /// A flow of unknown size has no more in flight than its send buffer holds, until that is acknowledged: 1 MB in a round
 /// trip of 20 ms. With known sizes, 20 MB take 16 ms at 10 Gb/s and a few round trips.
 #[test]
-fn a_send_buffer_stands_for_a_size() {
+fn size_of_a_flow_may_be_its_send_buffer() {
     let one = [("stop", "10s"), ("traffic.0.intra", "1"), ("traffic.0.size", "20MB"), ("port.ecn", "off")];
     for law in ["flashpass", "expresspass"] {
         let took = |buffer: &str| {
@@ -330,7 +330,7 @@ fn a_send_buffer_stands_for_a_size() {
 }
 
 #[test]
-fn schemes_of_one_law_have_their_names() {
+fn schemes_with_one_law_are_labelled_by_name() {
     let labels = |more: &str| {
         let text = format!("{DUMBBELL}\n{more}");
         let scenario = parse(&text, "test.toml", &Overrides::default()).unwrap();

@@ -20,7 +20,7 @@ fn ports(keys: &str, more: &str) -> Result<impl Fn(LinkClass) -> PortConfig, Str
 }
 
 #[test]
-fn a_discipline_takes_the_place_of_the_default_marking() {
+fn queue_discipline_replaces_default_marking() {
     let ports = ports(
         "codel = { target = \"50us\", interval = \"1ms\", ecn = false }\nhost = { codel = false, fq_codel = true }",
         "",
@@ -34,7 +34,7 @@ fn a_discipline_takes_the_place_of_the_default_marking() {
 
 /// Every setting that a discipline does not go with is rejected where it stands, with the key.
 #[test]
-fn what_a_discipline_does_not_go_with_is_rejected() {
+fn incompatible_queue_disciplines_are_errors() {
     let cases = [
         ("codel = true\necn = { step = \"100KB\" }", "", "`ecn`"),
         ("codel = true\nphantom = { size = \"1MB\" }", "", "`phantom`"),

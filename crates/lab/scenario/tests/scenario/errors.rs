@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 use scenario::{Error, Overrides, Scenario, load, parse};
 
-use crate::place::{points_at, words};
+use crate::location::{points_at, quoted_text};
 
-const GOOD: &str = "\
+const VALID: &str = "\
 name = \"t\"
 stop = \"10ms\"
 [topology]
@@ -29,8 +29,8 @@ size = \"1MiB\"
 
 /// The error of the good file with one line replaced, read and built.
 fn message(line: &str, replacement: &str) -> Error {
-    assert!(GOOD.contains(line), "{line}");
-    let text = GOOD.replace(line, replacement);
+    assert!(VALID.contains(line), "{line}");
+    let text = VALID.replace(line, replacement);
     let result = parse(&text, "dir/file.toml", &Overrides::default());
     let built = result.and_then(|scenario| scenario.runs()[0].build());
     built.expect_err(replacement)
@@ -38,13 +38,13 @@ fn message(line: &str, replacement: &str) -> Error {
 
 fn argument(key: &str, value: &str) -> Error {
     let overrides = Overrides { set: vec![(key.into(), value.into())], ..Overrides::default() };
-    let built = parse(GOOD, "file.toml", &overrides).and_then(|scenario| scenario.runs()[0].build());
+    let built = parse(VALID, "file.toml", &overrides).and_then(|scenario| scenario.runs()[0].build());
     built.expect_err(value)
 }
 
 #[test]
-fn the_good_file_is_good() {
-    parse(GOOD, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
+fn valid_file_builds() {
+    parse(VALID, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
 }
 
 #[test]
@@ -62,18 +62,20 @@ fn clocks() {
 #[test]
 fn values_out_of_range() {
     let seed = "seed = 99999999999999999999\nstop = \"10ms\"";
-    let beyond = "99999999999999999999";
-    points_at(&message("stop = \"10ms\"", seed), "file.toml:2:8", &[beyond, "9223372036854775807"]);
-    points_at(&argument("seed", beyond), "--set:1:6", &[beyond]);
+    let too_large = "99999999999999999999";
+    points_at(&message("stop = \"10ms\"", seed), "file.toml:2:8", &[too_large, "9223372036854775807"]);
+    points_at(&argument("seed", too_large), "--set:1:6", &[too_large]);
     let large = message("k = 4", "k = 1000");
     points_at(&large, "file.toml:5:5", &["128", "1000"]);
-    assert!(!words(&large).contains("did you mean"), "{large}");
+    assert!(!quoted_text(&large).contains("did you mean"), "{large}");
     points_at(&message("k = 4", "k = 70000"), "file.toml:5:5", &["128", "70000"]);
     points_at(&message("k = 4", "k = 0"), "file.toml:5:5", &["128"]);
     points_at(&argument("topology.k", "127"), "--set:1:12", &["128"]);
     points_at(&message("stop = \"10ms\"", "stop = \"2000000s\""), "file.toml:2:8", &["1000000s"]);
-    for (key, place) in [("host.mss", "--set:1:10"), ("host.int_header", "--set:1:17"), ("host.header", "--set:1:13")] {
-        points_at(&argument(key, "-1"), place, &["-1", "65535"]);
+    for (key, location) in
+        [("host.mss", "--set:1:10"), ("host.int_header", "--set:1:17"), ("host.header", "--set:1:13")]
+    {
+        points_at(&argument(key, "-1"), location, &["-1", "65535"]);
     }
     points_at(&argument("host.mss", "0"), "--set:1:10", &["65535"]);
     points_at(&argument("host.mss", "65535"), "--set:1:10", &["65599 B", "65535 B"]);
@@ -97,9 +99,12 @@ fn marks_in_per_cent_of_an_unlimited_buffer() {
     let defaults = argument("port.buffer", "unlimited");
     points_at(&defaults, "--set:1:13", &["25 %", "ecn = \"off\", or limit the buffer"]);
     let port = "{ buffer = \"unlimited\", ecn = { min = \"1%\", max = \"2%\" } }";
-    let said = argument("port", port);
-    points_at(&said, "--set:1:44", &[]);
-    assert!(!words(&defaults).contains("[switch]") && !words(&said).contains("[switch]"), "{defaults}\n{said}");
+    let explicit = argument("port", port);
+    points_at(&explicit, "--set:1:44", &[]);
+    assert!(
+        !quoted_text(&defaults).contains("[switch]") && !quoted_text(&explicit).contains("[switch]"),
+        "{defaults}\n{explicit}"
+    );
     let shared = "[switch]\nbuffer = \"9MB\"\n[port]\necn = { min = \"1%\", max = \"2%\" }";
     let shared = message("[port]\nbuffer = \"1MiB\"", shared);
     points_at(&shared, "file.toml:10:15", &["[switch]"]);
@@ -118,14 +123,14 @@ fn delays_in_hosts() {
     points_at(&with("\"1us\"", ""), "file.toml:8:10", &["\"off\"", "mean = \"1us\""]);
     let clock = "[clock]\ntick = \"1ns\"\ntie_break = \"scheduled\"\n[switch]\nbuffer = \"1MiB\"\n";
     points_at(&with("{ mean = \"1us\" }", clock), "file.toml:8:10", &["tie_break = \"scheduled\""]);
-    let text = GOOD.replacen("[port]", "[host]\njitter = { mean = \"2us\", distribution = \"uniform\" }\n[port]", 1);
+    let text = VALID.replacen("[port]", "[host]\njitter = { mean = \"2us\", distribution = \"uniform\" }\n[port]", 1);
     let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
     let jitter = built.setup.host.jitter.unwrap();
     assert_eq!((jitter.mean, jitter.shape), (units::Span::from_us(2), experiment::JitterShape::Uniform));
 }
 
 #[test]
-fn what_linux_does() {
+fn linux_host_defaults() {
     let with = |host: &str| message("[port]", &format!("[host]\n{host}\n[port]"));
     points_at(&with("tcp = \"bsd\""), "file.toml:8:7", &["\"off\"", "\"linux\"", "hystart = false"]);
     points_at(&with("tcp = { hystrat = true }"), "file.toml:8:9", &["`hystart`"]);
@@ -137,9 +142,9 @@ fn what_linux_does() {
 
 /// Connections are kept if the traffic asks for it, but not by laws that send by credits.
 #[test]
-fn connections_are_kept_where_that_is_asked_for() {
+fn connections_persist_if_configured() {
     let kept = |connections: &str, law: &str| {
-        let text = GOOD.replacen("[[traffic]]\n", &format!("[[traffic]]\n{connections}\n"), 1);
+        let text = VALID.replacen("[[traffic]]\n", &format!("[[traffic]]\n{connections}\n"), 1);
         let text = text.replace("law = \"unocc\"", law).replace("alpha = 0.001", "");
         let text = text.replace("[schemes.uno.params.unocc]", "");
         let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
@@ -152,9 +157,9 @@ fn connections_are_kept_where_that_is_asked_for() {
 
 /// `tcp = "linux"` switches Cubic's detectors on, unless the scheme sets them. Laws without detectors get the other settings.
 #[test]
-fn linux_hosts_switch_on_what_the_scheme_does_not_set() {
+fn linux_host_defaults_yield_to_the_scheme() {
     let built = |host: &str, law: &str| {
-        let text = GOOD.replacen("[port]", &format!("[host]\ntcp = {host}\n[port]"), 1);
+        let text = VALID.replacen("[port]", &format!("[host]\ntcp = {host}\n[port]"), 1);
         let text =
             text.replace("law = \"unocc\"", law).replace("alpha = 0.001", "").replace("[schemes.uno.params.unocc]", "");
         let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
@@ -226,11 +231,11 @@ fn external_laws() {
 
     let text =
         laws("Halve", &hash, "{ gain = 4, on = true, share = 0.5 }") + "[schemes.uno.params.Halve]\nshare = 2_0.5\n";
-    let scenario = parse(&GOOD.replace(uno, &text), "x", &Overrides::default()).unwrap();
+    let scenario = parse(&VALID.replace(uno, &text), "x", &Overrides::default()).unwrap();
     let built = scenario.runs()[0].build().unwrap();
     assert_eq!(scenario.runs()[0].label, "Halve");
-    let brought: Vec<_> = built.laws.brought().collect();
-    let [law] = &brought[..] else { panic!("{brought:?}") };
+    let external: Vec<_> = built.laws.external_laws().collect();
+    let [law] = &external[..] else { panic!("{external:?}") };
     assert_eq!((&*law.name, &*law.language, &*law.sha256), ("Halve", "Python", &*hash));
     assert_eq!(law.params, serde_json::json!({ "gain": 4, "on": true, "share": 20.5 }));
     assert_eq!(built.laws.law(scenario::FlowClass::Intra), None);
@@ -239,13 +244,13 @@ fn external_laws() {
         built
             .warnings
             .iter()
-            .any(|said| said == "Halve is an external law in Python (SHA-256 1f1f1f1f1f1f...), not part of Narrows"),
+            .any(|note| note == "Halve is an external law in Python (SHA-256 1f1f1f1f1f1f...), not part of Narrows"),
         "{:?}",
         built.warnings
     );
     // It is written as it was read.
-    let again = parse(&scenario.resolved_toml(), "x", &Overrides::default()).unwrap();
-    assert_eq!(again.config, scenario.config);
+    let reparsed = parse(&scenario.resolved_toml(), "x", &Overrides::default()).unwrap();
+    assert_eq!(reparsed.config, scenario.config);
 }
 
 #[test]
@@ -293,7 +298,7 @@ fn a_law_parameter_out_of_range() {
 #[test]
 fn zero_flows() {
     points_at(&message("intra = 2", "intra = 0"), "file.toml:13:1", &[]);
-    let text = GOOD.split("[[traffic]]").next().unwrap().replace("stop", "traffic = []\nstop");
+    let text = VALID.split("[[traffic]]").next().unwrap().replace("stop", "traffic = []\nstop");
     points_at(&parse(&text, "f.toml", &Overrides::default()).unwrap_err(), "f.toml:2:11", &["[[traffic]]"]);
 }
 
@@ -310,8 +315,8 @@ fn distributions() -> &'static Path {
 }
 
 fn poisson(rest: &str) -> Error {
-    let start = GOOD.find("[[traffic]]").unwrap();
-    let text = format!("{}[[traffic]]\nkind = \"poisson\"\n{rest}\n", &GOOD[..start]);
+    let start = VALID.find("[[traffic]]").unwrap();
+    let text = format!("{}[[traffic]]\nkind = \"poisson\"\n{rest}\n", &VALID[..start]);
     let origin = distributions().join("file.toml").display().to_string();
     let built = parse(&text, &origin, &Overrides::default()).and_then(|scenario| scenario.runs()[0].build());
     built.expect_err(rest)
@@ -407,11 +412,11 @@ fn arguments_are_pointed_at() {
     points_at(&argument("name.x", "1"), "--set:1:1", &["\"t\""]);
     points_at(&argument("a..b", "1"), "--set:1:1", &[]);
     let overrides = Overrides { scale: Some("quick".into()), ..Overrides::default() };
-    points_at(&parse(GOOD, "f", &overrides).unwrap_err(), "--scale:1:1", &["`quick`"]);
+    points_at(&parse(VALID, "f", &overrides).unwrap_err(), "--scale:1:1", &["`quick`"]);
 }
 
 #[test]
-fn chains_of_flows_that_wait_for_themselves() {
+fn dependency_cycles_are_errors() {
     let list = |flows: &str| {
         message(
             "kind = \"incast\"\nreceiver = 3\nintra = 2\nsize = \"1MiB\"",
@@ -476,7 +481,7 @@ fn grids_and_scales_are_checked_when_read() {
 }
 
 #[test]
-fn more_than_memory_holds() {
+fn pages_larger_than_memory_are_errors() {
     let text = poisson("inter = \"alibaba-wan\"\nload = 0.5\nflows = 4000000000");
     points_at(&text, "file.toml:17:9", &[]);
     points_at(&message("stop", "monitor = { interval = \"1ps\", flows = \"all\" }\nstop"), "file.toml:2:39", &[]);
@@ -485,7 +490,7 @@ fn more_than_memory_holds() {
 #[test]
 fn parameters_that_do_not_fit_together() {
     let vegas = |params: &str| {
-        let text = GOOD.replace("law = \"unocc\"", "law = \"vegas\"");
+        let text = VALID.replace("law = \"unocc\"", "law = \"vegas\"");
         let text = text.replace("params.unocc]\nalpha = 0.001\n", &format!("params.vegas]\n{params}\n"));
         parse(&text, "file.toml", &Overrides::default())
     };
@@ -495,11 +500,11 @@ fn parameters_that_do_not_fit_together() {
 }
 
 #[test]
-fn predictors_need_switches_that_pass_notes_on() {
+fn predictors_need_int_capable_switches() {
     let chosen = |with: &str| message("[port]", &format!("[monitor]\npredictors = \"all\"\n{with}[port]"));
     points_at(&chosen(""), "file.toml:8:14", &["[switch]"]);
     let both =
-        GOOD.replace("law = \"unocc\"", "law = \"hpcc\"").replace("[schemes.uno.params.unocc]\nalpha = 0.001\n", "");
+        VALID.replace("law = \"unocc\"", "law = \"hpcc\"").replace("[schemes.uno.params.unocc]\nalpha = 0.001\n", "");
     let both = both.replace("[port]", "[switch]\nbuffer = \"32MiB\"\n[monitor]\npredictors = 1\n[port]");
     let error = parse(&both, "x", &Overrides::default()).and_then(|it| it.runs()[0].build()).unwrap_err();
     points_at(&error, "x:10:14", &["INT"]);
@@ -514,7 +519,7 @@ fn hosts_of_a_switch() {
              links = [{{ between = {ends}, rate = \"1Gbps\", delay = \"1us\" }},\n\
              {{ between = [\"s\", \"x\"], rate = \"1Gbps\", delay = \"1us\" }}]"
         );
-        let text = GOOD
+        let text = VALID
             .replace("[topology]\nkind = \"fat-trees\"\nk = 4\nrate = \"100Gbps\"", &topology)
             .replace("receiver = 3", "receiver = \"s.h2\"");
         parse(&text, "file.toml", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build())
@@ -523,7 +528,7 @@ fn hosts_of_a_switch() {
     assert!(nodes(switch, x, ends).is_ok());
     // `s` has no fourth host, and no host `00`.
     for name in ["s.h3", "s.h00", "s.h"] {
-        assert!(nodes(switch, &x.replacen('x', name, 1), ends).is_err_and(|it| words(&it).contains("`x`")));
+        assert!(nodes(switch, &x.replacen('x', name, 1), ends).is_err_and(|it| quoted_text(&it).contains("`x`")));
     }
     let links = "host_rate = \"1Gbps\", host_delay = \"1us\"";
     let cases = [
@@ -539,8 +544,8 @@ fn hosts_of_a_switch() {
         (switch.into(), x, "[\"s.h1\", \"t\"]", "9:23", "`s.h1`"),
         (switch.into(), x, "[\"s.h4\", \"t\"]", "9:23", "`s.h4`"),
     ];
-    for (first, second, ends, place, what) in cases {
-        points_at(&nodes(&first, second, ends).map(drop).unwrap_err(), &format!("file.toml:{place}"), &[what]);
+    for (first, second, ends, location, what) in cases {
+        points_at(&nodes(&first, second, ends).map(drop).unwrap_err(), &format!("file.toml:{location}"), &[what]);
     }
 }
 
@@ -577,7 +582,7 @@ fn lists_and_samples_are_checked_when_read() {
 }
 
 #[test]
-fn grids_that_say_a_value_twice() {
+fn duplicate_grid_values_are_errors() {
     let grid = |line: &str| message("[topology]\n", &format!("[grid]\n{line}\n[topology]\n"));
     points_at(&grid("\"port.loss_probability\" = [0, 0.1, 0.0]"), "file.toml:4:36", &["`0`", "`0.0`", "`seed`"]);
     points_at(&grid("stop = [\"1ms\", \"1000us\"]"), "file.toml:4:16", &["`1ms`", "`1000us`"]);
@@ -585,12 +590,12 @@ fn grids_that_say_a_value_twice() {
     let twice = grid("\"traffic.0.start\" = [\"1us\"]\n\"traffic[0].start\" = [\"2us\"]");
     points_at(&twice, "file.toml:5:1", &["`traffic.0.start`"]);
     // Each value of either key stands once.
-    let fine = GOOD.replace("[topology]\n", "[grid]\nseed = [1, 2]\nstop = [\"2ms\", \"1ms\"]\n[topology]\n");
+    let fine = VALID.replace("[topology]\n", "[grid]\nseed = [1, 2]\nstop = [\"2ms\", \"1ms\"]\n[topology]\n");
     assert_eq!(parse(&fine, "x", &Overrides::default()).unwrap().runs().len(), 4);
 }
 
 #[test]
-fn a_word_or_a_value() {
+fn keyword_or_value() {
     let quantum = |value: &str| argument("host.initial_quantum", value);
     points_at(&quantum("windw"), "--set:1:22", &["\"window\"", "\"64KB\"", "`window`"]);
     points_at(&quantum("64ms"), "--set:1:22", &["`ms`", "\"window\""]);
@@ -602,7 +607,7 @@ fn keys_of_arguments() {
     points_at(&argument("traffic[0].sise", "1MB"), "--set:1:1", &["`size`"]);
     points_at(&argument("size", "1MB"), "--set:1:1", &["`size`", "`traffic.0.size`"]);
     let over = Overrides { over: vec![("size".into(), "[1, 2]".into())], ..Overrides::default() };
-    let error = parse(GOOD, "x", &over).map(drop).unwrap_err();
+    let error = parse(VALID, "x", &over).map(drop).unwrap_err();
     points_at(&error, "--vary:1:1", &["`traffic.0.size`"]);
     points_at(&argument("traffic[0", "1MB"), "--set:1:1", &["`traffic[0`", "traffic.0.size"]);
     points_at(&argument("traffic[0]5.size", "1MB"), "--set:1:1", &["`traffic[0]5.size`"]);
@@ -611,7 +616,7 @@ fn keys_of_arguments() {
     points_at(&argument("traffic[7].size", "1MB"), "--set:1:1", &["`7`"]);
     let set = |key: &str| {
         let overrides = Overrides { set: vec![(key.into(), "2MB".into())], ..Overrides::default() };
-        parse(GOOD, "x", &overrides).unwrap().resolved_toml()
+        parse(VALID, "x", &overrides).unwrap().resolved_toml()
     };
     assert_eq!(set("traffic[0].size"), set("traffic.0.size"));
 }
@@ -627,7 +632,7 @@ fn trimming() {
     points_at(&with("trim = true", "[switch]\nbuffer = \"32MiB\""), "file.toml:9:8", &alone);
     points_at(&with("trim = true", "[monitor]\npredictors = \"all\""), "file.toml:9:8", &alone);
     let scheme = |scheme: &str| {
-        let text = GOOD.replace("law = \"unocc\"\n[schemes.uno.params.unocc]\nalpha = 0.001", scheme);
+        let text = VALID.replace("law = \"unocc\"\n[schemes.uno.params.unocc]\nalpha = 0.001", scheme);
         parse(&text, "dir/file.toml", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build())
     };
     let sharing = "law = \"dctcp\"\nport.trim = true\nswitch = { buffer = \"1MiB\" }";
@@ -650,7 +655,7 @@ fn trimming() {
 #[test]
 fn the_target_of_nscc_follows_the_ports() {
     let target = |scheme: &str| {
-        let text = GOOD.replace("law = \"unocc\"\n[schemes.uno.params.unocc]\nalpha = 0.001", scheme);
+        let text = VALID.replace("law = \"unocc\"\n[schemes.uno.params.unocc]\nalpha = 0.001", scheme);
         let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
         let (_, settings) = built.laws.law(scenario::FlowClass::Intra).unwrap();
         settings.iter().find(|(name, _)| *name == "target").map(|(_, value)| value.to_string())
@@ -664,7 +669,7 @@ fn the_target_of_nscc_follows_the_ports() {
 #[test]
 fn recycled_entropies() {
     let path = |path: &str| {
-        let text = GOOD.replacen("[port]", &format!("[host]\nentropies = 99\nload_balancing = {path}\n[port]"), 1);
+        let text = VALID.replacen("[port]", &format!("[host]\nentropies = 99\nload_balancing = {path}\n[port]"), 1);
         let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build());
         built.map(|built| built.setup.host.path)
     };
@@ -683,8 +688,8 @@ fn with_cause(text: &str, cause: Option<&str>) -> Result<Scenario, Error> {
 }
 
 #[track_caller]
-fn wrong(text: &str, place: &str, names: &[&str]) {
-    points_at(&with_cause(text, None).expect_err(text), place, names);
+fn wrong(text: &str, location: &str, names: &[&str]) {
+    points_at(&with_cause(text, None).expect_err(text), location, names);
 }
 
 /// Suspected causes are read with the file: one that cannot be run is found before anything runs.
@@ -692,23 +697,23 @@ fn wrong(text: &str, place: &str, names: &[&str]) {
 fn causes_are_checked_with_the_file() {
     const CLAIM: &str = "[[claim]]\nid = \"fast\"\ntext = \"It is fast\"\npaper = 1\ncheck = \"1 < 2\"\n";
     let cause = |set: &str| {
-        format!("{GOOD}{CLAIM}[[cause]]\nid = \"jitter\"\nclaims = [\"fast\"]\ntext = \"Hosts jitter\"\n{set}\n")
+        format!("{VALID}{CLAIM}[[cause]]\nid = \"jitter\"\nclaims = [\"fast\"]\ntext = \"Hosts jitter\"\n{set}\n")
     };
-    let good = cause("set = { \"host.rto_min\" = \"1ms\", stop = \"5ms\" }");
-    let (without, with) = (with_cause(&good, None).unwrap(), with_cause(&good, Some("jitter")).unwrap());
+    let valid = cause("set = { \"host.rto_min\" = \"1ms\", stop = \"5ms\" }");
+    let (without, with) = (with_cause(&valid, None).unwrap(), with_cause(&valid, Some("jitter")).unwrap());
     assert_eq!(without.config.cause[0].change(), "host.rto_min = 1ms; stop = 5ms");
     assert!(!without.resolved_toml().contains("stop = \"5.000 ms\"") && with.config.stop != without.config.stop);
-    points_at(&with_cause(&good, Some("jiter")).unwrap_err(), "file.toml:1:1", &["`jiter`", "`jitter`"]);
+    points_at(&with_cause(&valid, Some("jiter")).unwrap_err(), "file.toml:1:1", &["`jiter`", "`jitter`"]);
     wrong(&cause("set = { \"host.jiter\" = \"1us\" }"), "file.toml:27:9", &[]);
     wrong(&cause("set = { stop = \"5\" }"), "file.toml:27:16", &[]);
     wrong(&cause("set = {}"), "file.toml:27:7", &[]);
     wrong(&cause(""), "file.toml:23:1", &["`set`"]);
-    wrong(&good.replace("[\"fast\"]", "[\"fsat\"]"), "file.toml:25:11", &["`fsat`", "`fast`"]);
-    wrong(&good.replace("[\"fast\"]", "[]"), "file.toml:25:10", &[]);
+    wrong(&valid.replace("[\"fast\"]", "[\"fsat\"]"), "file.toml:25:11", &["`fsat`", "`fast`"]);
+    wrong(&valid.replace("[\"fast\"]", "[]"), "file.toml:25:10", &[]);
     for id in ["", "..", "../../away", "a/b", "/etc", "a b", "a\\\\b"] {
-        wrong(&good.replace("id = \"jitter\"", &format!("id = \"{id}\"")), "file.toml:23:1", &[]);
+        wrong(&valid.replace("id = \"jitter\"", &format!("id = \"{id}\"")), "file.toml:23:1", &[]);
     }
-    let twice = format!("{good}[[cause]]\nid = \"jitter\"\nclaims = [\"fast\"]\ntext = \"\"\nset = {{ seed = 2 }}\n");
+    let twice = format!("{valid}[[cause]]\nid = \"jitter\"\nclaims = [\"fast\"]\ntext = \"\"\nset = {{ seed = 2 }}\n");
     wrong(&twice, "file.toml:28:1", &["`jitter`"]);
     let grid = cause("set = { stop = \"5ms\" }\n[grid]\nstop = [\"1ms\", \"2ms\"]");
     wrong(&grid, "file.toml:27:9", &["`stop`", "[grid]"]);

@@ -8,7 +8,7 @@ use laws::catalog::ParamValue;
 use scenario::{Error, FlowClass, Overrides, Scenario, load};
 use units::Frac;
 
-use crate::place::points_at;
+use crate::location::points_at;
 
 const BASE: &str = "name = \"base\"\nstop = \"20ms\"\n[topology]\nkind = \"dumbbell\"\nleft = 2\nright = 2\nrate = \"10Gbps\"\n\
                     two_datacenters = true\n[port]\nbuffer = \"1MB\"\necn = { min = \"100KB\", max = \"200KB\" }\n\
@@ -45,7 +45,7 @@ impl Drop for TestDir {
 
 /// A file that extends another equals one file that has all of it.
 #[test]
-fn a_file_laid_over_another_is_one_file() {
+fn extending_file_equals_the_merged_file() {
     let folder = TestDir::new("whole");
     let over = folder.load(
         "extends = \"base.toml\"\nwithout = [\"grid\", \"schemes.one\"]\nname = \"this\"\n[topology]\nleft = 4\nright = 4\n\
@@ -77,11 +77,11 @@ fn a_file_laid_over_another_is_one_file() {
 }
 
 #[test]
-fn mistakes_have_their_place() {
+fn errors_have_byte_ranges() {
     let folder = TestDir::new("mistakes");
     folder.write("around.toml", "name = \"around\"\nextends = \"this.toml\"\n");
     folder.write("bad.toml", &BASE.replace("1MB\"\necn", "1XB\"\necn"));
-    for (text, place, name) in [
+    for (text, location, name) in [
         ("extends = \"base.toml\"\n", "this.toml:1:11", ""),
         ("name = \"a\"\nextends = \"bas.toml\"\n", "this.toml:2:11", "bas.toml"),
         ("name = \"a\"\nextends = \"../base.toml\"\n", "this.toml:2:11", ""),
@@ -93,7 +93,7 @@ fn mistakes_have_their_place() {
         ("name = \"a\"\nextends = 3\n", "this.toml:2:11", ""),
     ] {
         let error = folder.load(text).map(drop).unwrap_err();
-        points_at(&error, place, &[name]);
+        points_at(&error, location, &[name]);
     }
 }
 

@@ -6,7 +6,7 @@ use fabric::{HostId, LinkClass};
 use scenario::{BuiltRun, Error, Overrides, parse};
 use units::{Bytes, Frac, Span, Time};
 
-use crate::place::points_at;
+use crate::location::points_at;
 
 const PAIR: &str = "name = \"t\"\nstop = \"10ms\"\n[topology]\nkind = \"fat-trees\"\nk = 4\ninter_rtt = \"2ms\"\n[schemes.a]\n\
                     law = \"dctcp\"\n";
@@ -22,8 +22,8 @@ fn built(more: &str) -> BuiltRun {
 }
 
 #[track_caller]
-fn refused(more: &str, place: &str, names: &[&str]) {
-    points_at(&build(more).expect_err(more), place, names);
+fn refused(more: &str, location: &str, names: &[&str]) {
+    points_at(&build(more).expect_err(more), location, names);
 }
 
 #[test]
@@ -41,9 +41,9 @@ fn cables_fail_both_ways_and_routes_avoid_them() {
     let towards = (0..network.hosts().len() as u32).map(HostId);
     let other = network.links()[failing[0].0.index()].to;
     let far = towards.clone().find(|&host| network.datacenter_of(host) == network.nodes()[other.index()].datacenter);
-    let ways = |us: u64| built.setup.routes.at(Time::from_us(us)).from(border).ports(far.unwrap()).len();
+    let port_count = |us: u64| built.setup.routes.at(Time::from_us(us)).from(border).ports(far.unwrap()).len();
     let all = network.links().iter().filter(|link| link.class == LinkClass::Inter).count() / 2;
-    assert_eq!([1_400, 1_500, 3_499, 3_500].map(ways), [all, all - 1, all - 1, all]);
+    assert_eq!([1_400, 1_500, 3_499, 3_500].map(port_count), [all, all - 1, all - 1, all]);
 }
 
 #[test]
@@ -58,14 +58,14 @@ fn links_flap_until_the_stop() {
 }
 
 #[test]
-fn wrong_failures_are_explained() {
+fn invalid_failures_are_errors() {
     let failure = |keys: &str| format!("{SENT}[[failure]]\n{keys}\n");
     refused(&failure("ports = [\"class:intre\"]"), "test.toml:14:10", &["`intre`"]);
     refused(&failure("ports = [\"class:other\"]"), "test.toml:14:10", &["\"class:other\""]);
     for name in ["receiver", "dc0.nothing>dc0.nowhere"] {
-        let said = build(&failure(&format!("ports = [\"{name}\"]"))).expect_err(name).to_string();
-        assert!(said.contains(&format!("unknown port `{name}`")), "{said}");
-        assert!(said.contains("`from>to` or `class:inter`") && !said.contains("or `receiver`"), "{said}");
+        let message = build(&failure(&format!("ports = [\"{name}\"]"))).expect_err(name).to_string();
+        assert!(message.contains(&format!("unknown port `{name}`")), "{message}");
+        assert!(message.contains("`from>to` or `class:inter`") && !message.contains("or `receiver`"), "{message}");
     }
     refused(&failure("ports = []"), "test.toml:14:9", &[]);
     refused(&failure("ports = [\"class:inter\"]\ncount = 99"), "test.toml:15:9", &["99"]);
@@ -123,7 +123,7 @@ fn an_allreduce_of_two_is_two_exchanges() {
     assert_eq!((at(0), at(1)), (Start::At(Time::ZERO), Start::At(Time::ZERO)));
     let in_turn = |flow: usize| {
         let Start::Waits { after, .. } = at(flow) else { panic!("flow {flow} waits") };
-        (built.setup.causes_of(&flows[flow]).to_vec(), after)
+        (built.setup.dependencies_of(&flows[flow]).to_vec(), after)
     };
     let waits = |received, begun, after_us| {
         (vec![Dependency::Received(FlowId(received)), Dependency::Begun(FlowId(begun))], Span::from_us(after_us))
@@ -132,7 +132,7 @@ fn an_allreduce_of_two_is_two_exchanges() {
     assert_eq!((in_turn(4), in_turn(5)), (waits(3, 2, 5), waits(2, 3, 5)));
     // Both dependencies of a flow are met at the host that sends it.
     for flow in flows {
-        assert!(built.setup.causes_of(flow).iter().all(|&cause| built.setup.happens_at(cause) == flow.src));
+        assert!(built.setup.dependencies_of(flow).iter().all(|&cause| built.setup.location_of(cause) == flow.src));
     }
 }
 
@@ -160,7 +160,7 @@ fn ranks_stay_together_where_one_direction_is_slow() {
 
 /// Two jobs, each with its own ranks, size and start: their iterations follow one another within a job alone.
 #[test]
-fn jobs_run_beside_one_another() {
+fn concurrent_jobs() {
     let job = |groups: &str, more: &str| {
         format!("[[traffic]]\nkind = \"allreduce\"\ngroups = {groups}\niterations = 3\n{more}\n")
     };
@@ -179,7 +179,7 @@ fn jobs_run_beside_one_another() {
                 Start::At(time) => assert_eq!((time, number % 3), (Time::from_ms(begins), 0)),
                 Start::Waits { .. } => {
                     let own = if number < 3 { 0..3 } else { 3..6 };
-                    for cause in built.setup.causes_of(flow) {
+                    for cause in built.setup.dependencies_of(flow) {
                         let before = cause.flow();
                         assert!(
                             own.clone().any(|it| built.collectives[it].contains(&before)),
@@ -194,7 +194,7 @@ fn jobs_run_beside_one_another() {
 
 /// Results call iterations by the job's name.
 #[test]
-fn a_job_may_not_be_called_like_other_flows() {
+fn job_names_must_differ_from_flow_names() {
     let job = |name: &str| {
         format!(
             "[[traffic]]\nkind = \"allreduce\"\ngroups = [[0, 20]]\nsize = \"1MB\"\nname = \"{name}\"\n[sizes]\nsmall = \"0B..1MB\""
@@ -224,7 +224,7 @@ fn rings_and_pairs_span_the_datacenters() {
 }
 
 #[test]
-fn wrong_jobs_are_explained() {
+fn invalid_jobs_are_errors() {
     let job = |keys: &str| format!("[[traffic]]\nkind = \"allreduce\"\nsize = \"1MB\"\n{keys}\n");
     refused(&job(""), "test.toml:9:1", &["`groups`", "`count`"]);
     refused(&job("count = 1\ngroups = [[0, 1]]"), "test.toml:12:9", &[]);

@@ -12,7 +12,7 @@ use scenario::import::{
 use scenario::{BuiltRun, Error, Overrides, load, parse};
 use units::Time;
 
-use crate::place::points_at;
+use crate::location::points_at;
 
 /// Two datacenters of two hosts each, named `left.host0` to `right.host1`.
 const NET: &str = "name = \"net\"\n[topology]\nkind = \"dumbbell\"\nleft = 2\nright = 2\ntwo_datacenters = true\n\
@@ -39,7 +39,7 @@ const NAMES: TrafficNames<'_> = TrafficNames { scenario: "made", traffic: "a.txt
 /// come and begun. Back begins 500 ns after the second has come: 700 ns and 900 ns later, 2.1 us in all, half of 6,000 bytes go to
 /// the data-parallel neighbour. Nothing waits for that: attention's gradients, 2 us and 3 us, send nothing.
 #[test]
-fn a_workload_of_simai_is_these_flows() {
+fn simai_workload_flows() {
     let base = Base { text: &format!("{NET}{OTHER}"), name: "net.toml" };
     let made = import_simai(&workload(), &passes(1, Placement::Packed), Some(&base), &NAMES)
         .unwrap_or_else(|it| panic!("{it}"));
@@ -82,8 +82,8 @@ fn a_workload_of_simai_is_these_flows() {
 }
 
 #[test]
-fn a_workload_that_cannot_run_is_refused_with_its_line() {
-    for (from, to, place, name) in [
+fn invalid_workloads_are_errors_at_their_line() {
+    for (from, to, location, name) in [
         ("pp: 1", "pp: 2", "a.txt:1:71", ""),
         ("ALLREDUCE 4000", "BROADCAST 4000", "a.txt:3:19", "`BROADCAST`"),
         ("\t700\t", "\t7e2\t", "a.txt:4:19", "`7e2`"),
@@ -93,7 +93,7 @@ fn a_workload_that_cannot_run_is_refused_with_its_line() {
         let text = workload().replacen(from, to, 1);
         let base = Base { text: &format!("{NET}{OTHER}"), name: "net.toml" };
         let error = import_simai(&text, &passes(1, Placement::Packed), Some(&base), &NAMES).unwrap_err();
-        points_at(&error, place, &[name]);
+        points_at(&error, location, &[name]);
     }
     let foreign = import_simai("root:x:0:0\n", &passes(1, Placement::Block), None, &NAMES);
     points_at(&foreign.unwrap_err(), "nowhere", &[]);
@@ -269,7 +269,7 @@ fn an_entry_is_the_imported_scenario() {
         let kind = folder.with(entry).unwrap_or_else(|error| panic!("{entry}\n{error}"));
         assert_eq!(kind.setup.flows.len(), count, "{entry}");
         assert_eq!(kind.setup.flows, made.setup.flows, "{entry}");
-        assert_eq!(kind.setup.causes, made.setup.causes, "{entry}");
+        assert_eq!(kind.setup.dependencies, made.setup.dependencies, "{entry}");
         let (one, other) = (run(&kind), run(&made));
         assert_eq!(one.flows, other.flows, "{entry}");
         assert!(one.flows.iter().all(|flow| flow.completed != Time::NEVER), "{entry}");
@@ -284,7 +284,7 @@ fn an_entry_is_the_imported_scenario() {
 
 /// Another file of the same name is another input.
 #[test]
-fn what_is_in_a_file_is_known() {
+fn records_cover_all_pages() {
     let folder = ForeignDir::new("content");
     let entry = "format = \"pcap\"\nfile = \"a.pcap\"";
     folder.write("a.pcap", capture());
@@ -297,7 +297,7 @@ fn what_is_in_a_file_is_known() {
 }
 
 #[test]
-fn a_later_start_moves_all() {
+fn later_start_shifts_the_schedule() {
     let folder = ForeignDir::new("start");
     folder.write("a.goal", GOAL);
     let entry = "format = \"goal\"\nfile = \"a.goal\"\n";
@@ -313,7 +313,7 @@ fn a_later_start_moves_all() {
 }
 
 #[test]
-fn mistakes_have_their_place() {
+fn errors_have_byte_ranges() {
     let folder = ForeignDir::new("mistakes");
     folder.write("a.goal", GOAL.replace("from 1", "from 0"));
     folder.write("good.goal", GOAL);
@@ -324,7 +324,7 @@ fn mistakes_have_their_place() {
     folder.write("secret", "root:$y$j9T$abc:20000:0:99999:7:::\n");
     folder.write("latin.csv", b"start,src,dst,bytes\n0us,\xe4,b,5\n");
     folder.write("a.et", [200, 200, 200, 4, 1]);
-    for (entry, place, name) in [
+    for (entry, location, name) in [
         ("format = \"goal\"\nfile = \"a.goal\"", "a.goal:18:1", ""),
         ("format = \"flows\"\nfile = \"a.csv\"", "a.csv:2:1", "`a`"),
         ("format = \"flows\"\nfile = \"few.csv\"", "kind.toml:12:8", ""),
@@ -348,7 +348,7 @@ fn mistakes_have_their_place() {
         ("format = \"gaol\"\nfile = \"good.goal\"", "kind.toml:11:10", "`goal`"),
     ] {
         let error = folder.with(entry).map(drop).unwrap_err();
-        points_at(&error, place, &[name]);
+        points_at(&error, location, &[name]);
         let error = error.to_string();
         assert!(!error.contains("j9T") && !error.contains('\u{e4}'), "{error}");
     }

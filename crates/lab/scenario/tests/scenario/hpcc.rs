@@ -9,7 +9,7 @@ use scenario::import::{HpccNames, Imported, import_hpcc};
 use scenario::{BuiltRun, FlowClass, Overrides, parse};
 use units::{Bytes, Frac, Rate, Span, Tick, Time};
 
-use crate::place::points_at;
+use crate::location::points_at;
 
 const NAMES: HpccNames<'_> =
     HpccNames { scenario: "made", topology: "fat.txt", flows: "flow.txt", config: "config.txt" };
@@ -64,18 +64,18 @@ fn port(network: &Network, class: LinkClass) -> fabric::PortConfig {
 }
 
 #[test]
-fn the_simulators_own_network_is_taken_over_exactly() {
+fn hpcc_network_is_imported_exactly() {
     let imported = import(&fat(), FLOWS, Some(CONFIG)).unwrap();
     let run = built(&imported);
     let setup = &run.setup;
     assert_eq!((run.report.hosts, run.report.switches, run.report.links), (320, 56, 960));
     let (host, fabric) = (port(&setup.network, LinkClass::Host), port(&setup.network, LinkClass::Other));
-    assert_eq!((host.gate.off, host.gate.headroom), (Limit::Alpha(Frac::ratio(1, 8)), Bytes::new(37_500)));
-    assert_eq!((fabric.gate.off, fabric.gate.headroom), (Limit::Alpha(Frac::HALF), Bytes::new(150_000)));
-    assert_eq!(fabric.gate.hysteresis, Bytes::new(3_072));
+    assert_eq!((host.gate.xoff, host.gate.headroom), (Limit::Alpha(Frac::ratio(1, 8)), Bytes::new(37_500)));
+    assert_eq!((fabric.gate.xoff, fabric.gate.headroom), (Limit::Alpha(Frac::HALF), Bytes::new(150_000)));
+    assert_eq!(fabric.gate.xon_offset, Bytes::new(3_072));
     let ecn = fabric.ecn.unwrap();
     assert_eq!((ecn.min, ecn.max), (Bytes::new(1_600_000), Bytes::new(6_400_000)));
-    assert_eq!((host.mark_at, host.in_service), (MarkAt::Dequeue, fabric::InService::Excluded));
+    assert_eq!((host.mark_at, host.in_service), (MarkAt::Dequeue, fabric::InService::None));
     let switch = setup.network.nodes().iter().find_map(|node| node.switch).unwrap();
     assert_eq!((switch.buffer, switch.reserve), (Bytes::new(32 << 20), Bytes::new(4_096)));
     assert_eq!(switch.pfc, Some(fabric::Pfc { frame: 43, relay: false }));
@@ -164,12 +164,12 @@ fn long_links_separate_datacenters_and_cables_may_differ() {
     assert_eq!((toward(">host5").loss, toward(">host4").loss), (Frac::ratio(1, 100), Frac::ZERO));
     // The headroom of the long haul alone exceeds the buffer of such a switch: the simulator's arithmetic wraps, the import
     // reports it.
-    let tried = |config: Option<&str>| import(topology, "1\n2 4 3 100 1000 0.1\n", config).map(|_| ());
-    let error = tried(Some(&config.replace("SIZE 64", "SIZE 16"))).unwrap_err();
+    let import_with = |config: Option<&str>| import(topology, "1\n2 4 3 100 1000 0.1\n", config).map(|_| ());
+    let error = import_with(Some(&config.replace("SIZE 64", "SIZE 16"))).unwrap_err();
     // 18.75 MB and 37.5 kB, and 4 kB for each of two ports.
     points_at(&error, "config.txt:31:13", &["node 6", "18795692 B", "18 (MiB)"]);
-    assert_eq!(tried(Some(&config.replace("SIZE 64", "SIZE 18"))), Ok(()));
-    points_at(&tried(Some(&config.replace("SIZE 64", "SIZE 0"))).unwrap_err(), "config.txt:31:13", &["0 B"]);
+    assert_eq!(import_with(Some(&config.replace("SIZE 64", "SIZE 18"))), Ok(()));
+    points_at(&import_with(Some(&config.replace("SIZE 64", "SIZE 0"))).unwrap_err(), "config.txt:31:13", &["0 B"]);
     let error = import(&topology.replace("500us", "5ms"), "1\n2 4 3 100 1000 0.1\n", None).unwrap_err();
     points_at(&error, "nowhere", &["BUFFER_SIZE"]);
 }
@@ -185,7 +185,7 @@ fn the_older_form_of_flows_counts_packets() {
 }
 
 #[test]
-fn many_flows_come_with_a_file() {
+fn many_flows_are_written_to_a_separate_file() {
     let mut flows = String::from("1001\n");
     for flow in 0..1_001 {
         writeln!(flows, "{} {} 3 100 {} 2.{flow:06}", flow % 320, (flow + 1) % 320, 1_000 + flow).unwrap();
@@ -198,8 +198,8 @@ fn many_flows_come_with_a_file() {
 }
 
 #[track_caller]
-fn refused(topology: &str, flows: &str, config: Option<&str>, place: &str, names: &[&str]) {
-    points_at(&import(topology, flows, config).unwrap_err(), place, names);
+fn refused(topology: &str, flows: &str, config: Option<&str>, location: &str, names: &[&str]) {
+    points_at(&import(topology, flows, config).unwrap_err(), location, names);
 }
 
 #[test]
@@ -324,7 +324,7 @@ KMAX_MAP 1 100000000000 400\nKMIN_MAP 1 100000000000 400\nPMAX_MAP 1 10000000000
 /// By hand: 10,000 packets of 1048 B at 83 ns each leave the host without a gap; the last one takes 83 ns more at the
 /// switch, its acknowledgement of 60 B 4 ns at the receiver and 4 ns at the switch; four links of 1 us.
 #[test]
-fn one_sender_takes_what_whole_nanoseconds_say() {
+fn single_sender_fct_matches_ns_rounding() {
     let line = |service: i64, ack: i64| 10_000 * service + service + 2 * ack + 4_000;
     assert_eq!(incast(1, DCTCP), [line(83, 4)]);
     assert_eq!(incast(1, DCQCN), [line(83, 4)]);

@@ -7,7 +7,7 @@ use scenario::import::{ImportNames, Imported, StartUnit};
 use scenario::{Overrides, parse};
 use units::{Bytes, Rate, Span, Time};
 
-use crate::place::points_at;
+use crate::location::points_at;
 
 const NAMES: ImportNames<'_> = ImportNames { scenario: "imported", matrix: "a.cm", topology: "a.topo" };
 
@@ -60,8 +60,8 @@ fn built(imported: &Imported) -> scenario::BuiltRun {
 }
 
 #[track_caller]
-fn refused(matrix: &str, topology: Option<&str>, place: &str, names: &[&str]) {
-    points_at(&import_htsim(matrix, topology, &NAMES).unwrap_err(), place, names);
+fn refused(matrix: &str, topology: Option<&str>, location: &str, names: &[&str]) {
+    points_at(&import_htsim(matrix, topology, &NAMES).unwrap_err(), location, names);
 }
 
 #[test]
@@ -70,7 +70,10 @@ fn a_matrix_with_triggers() {
     let run = built(&imported);
     assert_eq!(run.setup.flows.len(), 3);
     assert_eq!(run.setup.network.hosts().len(), 16);
-    assert_eq!(run.setup.causes_of(&run.setup.flows[2]), [experiment::Dependency::Complete(experiment::FlowId(0))]);
+    assert_eq!(
+        run.setup.dependencies_of(&run.setup.flows[2]),
+        [experiment::Dependency::Complete(experiment::FlowId(0))]
+    );
     assert_eq!(run.setup.flows[1].start, experiment::Start::At(units::Time::from_ps(1_500_000)));
     let notes = imported.notes.join("\n");
     for part in ["one-way delay", "`prio`", "fractions of picoseconds", "k = 4", "DCTCP"] {
@@ -79,7 +82,7 @@ fn a_matrix_with_triggers() {
 }
 
 #[test]
-fn a_textbook_tree() {
+fn textbook_fat_tree() {
     let imported = import_htsim(CM, Some(TOPO), &NAMES).unwrap();
     assert!(imported.toml.contains("kind = \"fat-trees\""), "{}", imported.toml);
     let run = built(&imported);
@@ -87,7 +90,7 @@ fn a_textbook_tree() {
 }
 
 #[test]
-fn trees_of_other_shapes_are_spelled_out() {
+fn irregular_trees_become_custom_topologies() {
     let spine = "Nodes 32\nTiers 2\nPodsize 32\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 8\nRadix_Up 2\n\
                  Downlink_Latency_ns 1000\nSwitch_Latency_ns 500\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 4\n\
                  Downlink_Latency_ns 1000\nSwitch_Latency_ns 500\n";
@@ -106,7 +109,7 @@ fn trees_of_other_shapes_are_spelled_out() {
 }
 
 #[test]
-fn long_matrices_come_with_a_file() {
+fn long_matrices_are_written_to_a_separate_file() {
     let mut matrix = String::from("Nodes 16\nConnections 1500\n");
     for i in 0..1_500 {
         writeln!(matrix, "{}->{} start {} size 1000", i % 16, (i + 1) % 16, i * 1_000).unwrap();
@@ -123,10 +126,10 @@ fn long_matrices_come_with_a_file() {
 }
 
 #[test]
-fn circles_and_giants_are_refused_at_their_lines() {
-    let circle = "Nodes 4\n0->1 trigger 2 size 5 send_done_trigger 1\n1->2 trigger 1 size 5 send_done_trigger 2\n\
+fn cycles_and_oversized_flows_are_errors_at_their_lines() {
+    let cycle = "Nodes 4\n0->1 trigger 2 size 5 send_done_trigger 1\n1->2 trigger 1 size 5 send_done_trigger 2\n\
                   trigger id 1 oneshot\ntrigger id 2 oneshot\n";
-    refused(circle, None, "a.cm:2:1", &[]);
+    refused(cycle, None, "a.cm:2:1", &[]);
     let itself = "Nodes 4\n0->1 trigger 1 size 5 send_done_trigger 1\ntrigger id 1 oneshot\n";
     refused(itself, None, "a.cm:2:1", &[]);
     // The first flow waits for the circle of the others and is not in it.
@@ -140,9 +143,9 @@ fn circles_and_giants_are_refused_at_their_lines() {
     assert_eq!(built(&import_htsim(chain, None, &NAMES).unwrap()).setup.flows.len(), 3);
     // 2^32 packets of 4 KiB are one too many.
     let sized = |size: u64| format!("Nodes 4\n0->1 start 0 size {size}\n");
-    let most = 4096 * u64::from(u32::MAX);
-    refused(&sized(most + 1), None, "a.cm:2:19", &["17592186040321 B"]);
-    assert_eq!(built(&import_htsim(&sized(most), None, &NAMES).unwrap()).setup.flows[0].size.get(), most);
+    let max = 4096 * u64::from(u32::MAX);
+    refused(&sized(max + 1), None, "a.cm:2:19", &["17592186040321 B"]);
+    assert_eq!(built(&import_htsim(&sized(max), None, &NAMES).unwrap()).setup.flows[0].size.get(), max);
 }
 
 /// Programs take a matrix's starts as picoseconds or as microseconds, a million times as long.
@@ -170,8 +173,8 @@ fn starts_need_a_unit() {
     let (starts, notes) = import("Nodes 4\n0->1 start 0 size 5\n1->2 start 0.0 size 5\n", None).unwrap();
     assert_eq!(starts, [at(0), at(0)]);
     assert!(!notes.contains("start times"), "{notes}");
-    let beyond = late.replace("1500.25", "2e12");
-    points_at(&import(&beyond, Some(StartUnit::Microseconds)).unwrap_err(), "a.cm:3:12", &[]);
+    let too_late = late.replace("1500.25", "2e12");
+    points_at(&import(&too_late, Some(StartUnit::Microseconds)).unwrap_err(), "a.cm:3:12", &[]);
 }
 
 /// A connection of size 0 lasts to the end, as in htsim; its examples have many of these.
@@ -186,9 +189,9 @@ fn connections_of_size_zero_have_no_end() {
     assert!(imported.notes.join("\n").contains("2 connections without an end"), "{:?}", imported.notes);
     let built = built(&imported);
     // 100 Gb/s for as long as the run lasts.
-    let carried = Rate::from_gbps(100).bytes_in(Span::from_us(1_002)).get();
+    let link_bytes = Rate::from_gbps(100).bytes_in(Span::from_us(1_002)).get();
     for (flow, endless) in built.setup.flows.iter().zip([true, false, true]) {
-        assert_eq!(flow.size.get() >= carried, endless, "{}", flow.size);
+        assert_eq!(flow.size.get() >= link_bytes, endless, "{}", flow.size);
     }
     let outcome = engine::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
     let completed: Vec<bool> = outcome.flows.iter().map(|flow| flow.completed.is_set()).collect();
@@ -204,7 +207,7 @@ fn more_hosts_than_are_simulated_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_said_is_refused() {
+fn unsupported_htsim_features_are_errors() {
     refused("Nodes 4\n0->9 start 0 size 1\n", None, "a.cm:2:1", &[]);
     refused("Nodes 4\n0->1 start 0\n", None, "a.cm:2:1", &[]);
     refused("Nodes 99999999999\n0->1 start 0 size 1\n", None, "a.cm:1:7", &["`99999999999`", "4294967295"]);
@@ -221,7 +224,7 @@ fn what_cannot_be_said_is_refused() {
     assert!(imported.toml.contains("after = [0, 1]"), "{}", imported.toml);
     let waits = built(&imported).setup;
     assert_eq!(
-        waits.causes_of(&waits.flows[2]),
+        waits.dependencies_of(&waits.flows[2]),
         [0, 1].map(|flow| experiment::Dependency::Complete(experiment::FlowId(flow)))
     );
     refused(&barrier.replace("count 2", "count 3"), None, "a.cm:5:1", &[]);

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use scenario::{BuiltRun, Error, Overrides, StepKind, parse};
 use units::{Bytes, Span, Time};
 
-use crate::place::points_at;
+use crate::location::points_at;
 
 /// Hosts at 10 Gb/s on a switch, 1 us from each: a packet of 4,096 bytes and a header of 64 takes 3,328 ns a link.
 fn switch(hosts: u32) -> String {
@@ -63,7 +63,7 @@ fn by_kind(built: &BuiltRun) -> BTreeMap<StepKind, (u64, u64)> {
 }
 
 fn ends(built: &BuiltRun, outcome: &Outcome, iteration: usize) -> Time {
-    let happened = |cause: Dependency| {
+    let time_of = |cause: Dependency| {
         let flow = cause.flow().0 as usize;
         let back = built.setup.one_way(built.setup.flows[flow].dst, built.setup.flows[flow].src);
         match cause {
@@ -72,7 +72,7 @@ fn ends(built: &BuiltRun, outcome: &Outcome, iteration: usize) -> Time {
             Dependency::Received(_) => outcome.flows[flow].completed - back,
         }
     };
-    built.jobs[0].iterations[iteration].ends.iter().map(|&(cause, lag)| happened(cause) + lag).max().unwrap()
+    built.jobs[0].iterations[iteration].ends.iter().map(|&(cause, lag)| time_of(cause) + lag).max().unwrap()
 }
 
 /// Two stages, two micro-batches, 2 ms forward and 4 ms backward, and x = 8,656 ns until a packet has come.
@@ -126,14 +126,15 @@ fn both_schedules_have_the_same_bubble() {
 /// A stage that computes backward twice with nothing to send after the first waits as long as the sum of both, whichever
 /// gradient is late.
 #[test]
-fn computing_that_starts_no_flow_takes_its_time() {
+fn computation_without_a_dependent_flow_takes_time() {
     let more = "placement = [1, 0]\nmicro_batches = 3\nschedule = \"gpipe\"\niterations = 2";
     let built = built(&switch(2), &timed("pipeline = 2", more));
     let next = built.jobs[0].iterations[0].flows as usize;
     let flow = &built.setup.flows[next];
     // The first send of the second iteration waits for three gradients, with two, one and no further computing.
-    let Start::Waits { causes, after } = flow.start else { panic!("it waits") };
-    let waits: Vec<_> = built.setup.causes_of(flow).iter().map(|&c| (c, built.setup.causes.lag(causes, c))).collect();
+    let Start::Waits { dependencies: causes, after } = flow.start else { panic!("it waits") };
+    let waits: Vec<_> =
+        built.setup.dependencies_of(flow).iter().map(|&c| (c, built.setup.dependencies.lag(causes, c))).collect();
     let [g0, g1, g2] = [3, 4, 5].map(|flow| Dependency::Received(FlowId(flow)));
     let f2 = Dependency::Begun(FlowId(2));
     let ms = Span::from_ms;
@@ -190,7 +191,7 @@ fn super_built(collectives: &str, keys: &str) -> BuiltRun {
 
 /// Four all-to-alls a layer and micro-batch: dispatch and combine, forward and backward.
 #[test]
-fn tokens_go_to_experts_and_back() {
+fn expert_all_to_all_in_both_directions() {
     let model =
         "params = 100000, layers = 2, hidden = 16, sequence = 128, experts = 4, top_k = 2, expert_params = 80000";
     let more = "placement = \"all\"\nmicro_batches = 3\ncompute = { forward = \"2ms\", backward = \"4ms\" }";
@@ -218,8 +219,8 @@ fn computing_follows_from_operations() {
     // 2 x 500,000 x 200 / 2 ranks: 100 us a stage forward, twice that backward, of two stages.
     assert_eq!(of(model, keys).jobs[0].iterations[0].compute, Span::from_us(600));
     // 160,000 of them are the embedding: 84 us and 84 + 32 us forward.
-    let words = format!("{model}, vocabulary = 10000");
-    let built = of(&words, keys);
+    let with_vocabulary = format!("{model}, vocabulary = 10000");
+    let built = of(&with_vocabulary, keys);
     assert_eq!(built.jobs[0].iterations[0].compute, Span::from_us(3 * (84 + 116)));
     // Both ends send a half of it to each other, twice: of 2 ranks each, 160,000 / 2 parameters of 2 bytes.
     assert_eq!(by_kind(&built)[&StepKind::Embedding], (8, 8 * 80_000));
@@ -256,7 +257,7 @@ fn ranks_fill_hosts_in_order() {
 
 /// Six hosts of one datacenter and two of the other, and another job next to it.
 #[test]
-fn jobs_run_beside_each_other_on_unequal_datacenters() {
+fn concurrent_jobs_on_unequal_datacenters() {
     let first =
         timed("data = 2, pipeline = 4", "placement = [\"dc0.0..6\", \"dc1.0..2\"]\nmicro_batches = 4\niterations = 2");
     let second = timed(
@@ -290,9 +291,9 @@ fn a_job_is_written_as_it_is_read() {
     let text = format!("{}{}", switch(4), job(model, "data = 4, expert = 2", keys));
     let read = |text: &str| parse(text, "test.toml", &Overrides::default()).unwrap().runs()[0].clone();
     let first = read(&text);
-    let again = read(&scenario::toml_of(&first.config.to_json()));
-    assert_eq!(first.config.job, again.config.job);
-    assert_eq!(first.build().unwrap().setup.flows, again.build().unwrap().setup.flows);
+    let reparsed = read(&scenario::toml_of(&first.config.to_json()));
+    assert_eq!(first.config.job, reparsed.config.job);
+    assert_eq!(first.build().unwrap().setup.flows, reparsed.build().unwrap().setup.flows);
 }
 
 #[derive(Clone, Debug)]
@@ -340,7 +341,7 @@ proptest! {
 
     /// Flows depend only on earlier ones, all of them have a dependency, and each kind has the bytes of its formula.
     #[test]
-    fn any_job_is_a_graph_without_circles_of_the_bytes_that_formulas_say(any in any_job()) {
+    fn jobs_are_acyclic_and_send_the_bytes_of_the_formulas(any in any_job()) {
         let Any { t, p, d, e, layers, micro_batches, ref keys, plans, inside, vocabulary, experts } = any;
         let mut model = format!("params = 1000003, layers = {}, hidden = 32, sequence = 100", layers * p);
         if vocabulary { model += ", vocabulary = 1000"; }
@@ -355,9 +356,9 @@ proptest! {
         prop_assert_eq!(job.iterations.iter().map(|it| it.flows).sum::<u32>() as usize, built.setup.flows.len());
         for (number, flow) in (0u32..).zip(&built.setup.flows) {
             prop_assert!(flow.src != flow.dst && !flow.size.is_zero());
-            for &cause in built.setup.causes_of(flow) {
+            for &cause in built.setup.dependencies_of(flow) {
                 prop_assert!(cause.flow().0 < number, "flow {} waits for {:?}", number, cause);
-                prop_assert_eq!(built.setup.happens_at(cause), flow.src);
+                prop_assert_eq!(built.setup.location_of(cause), flow.src);
             }
         }
         let [t, p, d, e, layers, m] = [t, p, d, e, layers, micro_batches].map(u64::from);
@@ -398,12 +399,12 @@ proptest! {
 }
 
 #[track_caller]
-fn refused(hosts: u32, more: &str, place: &str, names: &[&str]) {
-    points_at(&build(&switch(hosts), more).expect_err(more), place, names);
+fn refused(hosts: u32, more: &str, location: &str, names: &[&str]) {
+    points_at(&build(&switch(hosts), more).expect_err(more), location, names);
 }
 
 #[test]
-fn wrong_jobs_are_explained() {
+fn invalid_jobs_are_errors() {
     let keys = "placement = \"all\"\nmicro_batches = 4";
     refused(6, &timed("tensor = 2, pipeline = 2, data = 2", keys), "test.toml:18:13", &["`placement`"]);
     refused(6, &timed("pipeline = 3, data = 2", keys), "test.toml:15:36", &["`layers`", "`pipeline`"]);
@@ -451,14 +452,14 @@ fn wrong_jobs_are_explained() {
         "test.toml:20:18",
         &["ranks_per_host = 4, and `tensor` is 2"],
     );
-    let place = |place: &str| timed("data = 2", &format!("placement = {place}\nmicro_batches = 4"));
-    refused(4, &place("[0, \"host0\"]"), "test.toml:18:17", &["`host0`", "`placement`"]);
-    refused(4, &place("\"3..5\""), "test.toml:18:13", &["3..5", "0..4"]);
-    refused(4, &place("\"dc1.0..2\""), "test.toml:18:13", &[]);
-    refused(4, &place("\"dc0.0..9\""), "test.toml:18:13", &["0..9"]);
-    refused(4, &place("\"5..5\""), "test.toml:18:13", &["\"0..16\"", "\"5..5\""]);
-    refused(4, &place("[0, \"hst1\"]"), "test.toml:18:17", &["`hst1`", "`host1`"]);
-    refused(2, &place("[0, 7]"), "test.toml:18:17", &[]);
+    let with_placement = |placement: &str| timed("data = 2", &format!("placement = {placement}\nmicro_batches = 4"));
+    refused(4, &with_placement("[0, \"host0\"]"), "test.toml:18:17", &["`host0`", "`placement`"]);
+    refused(4, &with_placement("\"3..5\""), "test.toml:18:13", &["3..5", "0..4"]);
+    refused(4, &with_placement("\"dc1.0..2\""), "test.toml:18:13", &[]);
+    refused(4, &with_placement("\"dc0.0..9\""), "test.toml:18:13", &["0..9"]);
+    refused(4, &with_placement("\"5..5\""), "test.toml:18:13", &["\"0..16\"", "\"5..5\""]);
+    refused(4, &with_placement("[0, \"hst1\"]"), "test.toml:18:17", &["`hst1`", "`host1`"]);
+    refused(2, &with_placement("[0, 7]"), "test.toml:18:17", &[]);
     let many = |more: &str| timed("tensor = 2, data = 2", &format!("placement = \"all\"\n{more}"));
     // 4 layers x 4 x 2 copies x 10 micro-batches x 4 flows, and 2 x 4.
     refused(4, &many("micro_batches = 10\niterations = 10000"), "test.toml:20:14", &["1288", "7763", "10000000"]);
@@ -470,11 +471,11 @@ fn wrong_jobs_are_explained() {
         timed("data = 2", "placement = \"0..2\"\nmicro_batches = 4").replace("layers = 4", "layers = 4000000000");
     assert_eq!(built(&switch(4), &layers).setup.flows.len(), 4);
     refused(4, &many("micro_batches = 0"), "test.toml:19:17", &[]);
-    let two = format!("{}{}", place("\"0..2\""), place("\"2..4\""));
+    let two = format!("{}{}", with_placement("\"0..2\""), with_placement("\"2..4\""));
     refused(4, &two, "test.toml:21:8", &["`gpt`"]);
     let list = "[[traffic]]\nkind = \"list\"\nname = \"gpt\"\nflows = [{ src = 1, dst = 2, size = 1000 }]\n";
-    refused(4, &format!("{list}{}", place("\"0..2\"")), "test.toml:18:8", &["`gpt`"]);
-    refused(4, &place("\"0..2\"").replace("\"gpt\"", "\"inter\""), "test.toml:14:8", &[]);
+    refused(4, &format!("{list}{}", with_placement("\"0..2\"")), "test.toml:18:8", &["`gpt`"]);
+    refused(4, &with_placement("\"0..2\"").replace("\"gpt\"", "\"inter\""), "test.toml:14:8", &[]);
     refused(4, "", "nowhere", &["[[job]]"]);
     let few = built(&switch(4), &timed("pipeline = 4", "placement = \"all\"\nmicro_batches = 3"));
     assert!(few.warnings[0].contains("job `gpt` has 3 micro-batches and 4 stages"), "{:?}", few.warnings);
@@ -483,7 +484,7 @@ fn wrong_jobs_are_explained() {
 /// The scenario that is shipped, with less data: a failure loses packets, all flows end all the same, and the bits do not depend
 /// on threads.
 #[test]
-fn sixty_four_ranks_outlive_a_failure() {
+fn sixty_four_ranks_survive_a_link_failure() {
     let text = include_str!("../../../../../scenarios/gpt-64.toml");
     let sizes = [
         ("job.0.model.sequence", "32"),
@@ -526,13 +527,13 @@ fn goal(stages: u64, micro: u64, one_f_one_b: bool, size: u64, forward: u64, bac
         }
         order.extend((micro - warm..micro).map(|batch| ('b', batch)));
         let _ = writeln!(text, "rank {stage} {{");
-        for (place, &(way, batch)) in order.iter().enumerate() {
+        for (index, &(way, batch)) in order.iter().enumerate() {
             let (from, to, time, tag) = match way {
                 'f' => (stage.checked_sub(1), Some(stage + 1).filter(|&to| to < stages), forward, 2 * batch),
                 _ => (Some(stage + 1).filter(|&to| to < stages), stage.checked_sub(1), backward, 2 * batch + 1),
             };
             let _ = writeln!(text, "c{way}{batch}: calc {time}");
-            if let Some((way_before, before)) = place.checked_sub(1).map(|before| order[before]) {
+            if let Some((way_before, before)) = index.checked_sub(1).map(|before| order[before]) {
                 let _ = writeln!(text, "c{way}{batch} requires c{way_before}{before}");
             }
             if let Some(from) = from {
@@ -552,7 +553,7 @@ fn goal(stages: u64, micro: u64, one_f_one_b: bool, size: u64, forward: u64, bac
 /// A job and the imported GOAL of the same job are the same flows at the same times.
 #[cfg(feature = "import")]
 #[test]
-fn a_job_is_the_imported_goal_of_it() {
+fn job_equals_its_imported_goal_schedule() {
     for (stages, micro, schedule) in [(2, 2, "1f1b"), (4, 6, "1f1b"), (3, 5, "gpipe"), (4, 2, "1f1b"), (5, 7, "gpipe")]
     {
         let keys = format!("placement = \"all\"\nmicro_batches = {micro}\nschedule = \"{schedule}\"");

@@ -6,7 +6,7 @@ use scenario::config::Tier;
 use scenario::{BuiltRun, Error, Overrides, Scenario, parse};
 use units::{Bytes, Frac, Rate, Span};
 
-use crate::place::points_at;
+use crate::location::points_at;
 
 const LOSSLESS: &str = include_str!("../files/lossless.toml");
 
@@ -48,31 +48,31 @@ fn every_scheme_builds_and_the_resolved_file_is_the_same_scenario() {
         assert!(as_expected, "{}: {:?}", run.id, built.warnings);
     }
     let resolved = scenario.resolved_toml();
-    let again = with(&resolved, &[]).unwrap_or_else(|error| panic!("{resolved}\n{error}"));
-    assert_eq!(again.config, scenario.config, "{resolved}");
-    assert_eq!(again.resolved_toml(), resolved);
+    let reparsed = with(&resolved, &[]).unwrap_or_else(|error| panic!("{resolved}\n{error}"));
+    assert_eq!(reparsed.config, scenario.config, "{resolved}");
+    assert_eq!(reparsed.resolved_toml(), resolved);
 }
 
 /// Requests within the round trip of 2 ms are warned of if packets can be missing. If every switch pauses, they can be
 /// missing only because a link loses them, a cable fails, or packets of a flow take several paths.
 #[test]
-fn requests_within_a_round_trip_matter_where_packets_can_be_missing() {
-    let said = |set: &[(&str, &str)]| run(set, "pfc").unwrap_or_else(|error| panic!("{error}")).warnings;
-    assert_eq!(said(&[]), [""; 0]);
+fn nack_interval_warning_needs_possible_loss() {
+    let warnings_of = |set: &[(&str, &str)]| run(set, "pfc").unwrap_or_else(|error| panic!("{error}")).warnings;
+    assert_eq!(warnings_of(&[]), [""; 0]);
     for set in [
         ("port.inter.loss_probability", "1e-6"),
         ("port.inter.loss_bursts", "{ group = 10, rates = [1e-4] }"),
         ("failure", r#"[{ ports = ["dc0.border>dc1.border"] }]"#),
         ("host.load_balancing", "spray"),
     ] {
-        let warnings = said(&[set]);
+        let warnings = warnings_of(&[set]);
         let early = warnings.iter().any(|warning| warning.contains("nack_interval, 500.000 us, is below"));
         assert!(early, "{set:?}: {warnings:?}");
     }
 }
 
 #[test]
-fn switches_share_by_tier_and_scheme() {
+fn switch_buffers_depend_on_tier_and_scheme() {
     let built = built("pfc");
     for node in built.setup.network.nodes() {
         let border = node.name.ends_with("border");
@@ -98,30 +98,30 @@ fn switches_share_by_tier_and_scheme() {
 #[test]
 fn switches_of_a_tier_may_not_mark() {
     let network = run(&[("switch.border.ecn_marking", "false")], "lossy").unwrap().setup.network;
-    let mut told_apart = [0; 2];
+    let mut port_counts = [0; 2];
     for (index, link) in network.links().iter().enumerate() {
         let (from, marks) = (&network.nodes()[link.from.index()], network.port(LinkId(index as u32)).config().ecn);
         if from.kind == NodeKind::Switch {
             let border = from.name.ends_with("border");
             assert_eq!(marks.is_none(), border, "{}", network.link_name(LinkId(index as u32)));
-            told_apart[usize::from(border)] += 1;
+            port_counts[usize::from(border)] += 1;
         }
     }
-    assert!(told_apart.into_iter().all(|ports| ports > 4), "{told_apart:?}");
+    assert!(port_counts.into_iter().all(|ports| ports > 4), "{port_counts:?}");
 }
 
 #[test]
-fn cables_have_their_gates() {
+fn cables_have_ingress_limits() {
     let network = built("pfc").setup.network;
     let core = port(&network, LinkClass::Core);
     assert_eq!(core.buffer, Bytes::MAX, "a shared buffer leaves ports without a limit of their own");
-    assert_eq!((core.gate.off, core.gate.hysteresis), (Limit::Alpha(Frac::ratio(1, 8)), Bytes::new(3_072)));
+    assert_eq!((core.gate.xoff, core.gate.xon_offset), (Limit::Alpha(Frac::ratio(1, 8)), Bytes::new(3_072)));
     // Twice 1 us, a packet of 1048 B and a frame of 64 B at 100 Gb/s, and two packets.
     let expected = fabric::headroom(core.rate, core.rate, core.delay, 1_048, 64, 2);
     assert_eq!(core.gate.headroom, expected);
     assert!((25_000..30_000).contains(&expected.get()), "{expected}");
     let inter = port(&network, LinkClass::Inter);
-    assert_eq!((inter.gate.off, inter.gate.hysteresis), (Limit::Bytes(Bytes::new(5_000_000)), Bytes::ZERO));
+    assert_eq!((inter.gate.xoff, inter.gate.xon_offset), (Limit::Bytes(Bytes::new(5_000_000)), Bytes::ZERO));
     assert_eq!(inter.gate.headroom, Bytes::new(50_000_000), "200 Gb/s for 2 ms");
     // 32 us of 40, 100 and 200 Gb/s.
     let min = |class| port(&network, class).ecn.unwrap().min;
@@ -130,7 +130,7 @@ fn cables_have_their_gates() {
 }
 
 #[test]
-fn hosts_have_what_the_scheme_gives_them() {
+fn scheme_overrides_apply_to_hosts() {
     let built = built("on-ramp");
     let host = built.setup.host;
     assert_eq!(host.recovery, flow::Recovery::GoBackN { nack_interval: Span::from_us(500), acks: true });
@@ -147,7 +147,7 @@ fn hosts_have_what_the_scheme_gives_them() {
 }
 
 #[test]
-fn lscc_stands_at_both_ends_of_every_long_haul() {
+fn lscc_controllers_at_both_ends_of_every_long_haul() {
     let built = built("lscc");
     let network = &built.setup.network;
     assert_eq!(built.setup.modules.len(), 4);
@@ -171,7 +171,7 @@ fn lscc_stands_at_both_ends_of_every_long_haul() {
 }
 
 #[test]
-fn reports_cost_bytes_and_need_switches_that_give_them() {
+fn int_reports_cost_bytes_and_need_int_switches() {
     let built = built("hpcc-star");
     let host = built.setup.host;
     assert!(host.int);
@@ -206,7 +206,7 @@ fn swings_relays_hold_a_round_trip() {
 }
 
 #[test]
-fn a_buffer_too_small_for_its_headroom_is_refused_with_the_numbers() {
+fn buffers_smaller_than_their_headroom_are_errors() {
     let error = run(&[("switch.border.buffer", "32MiB")], "pfc").unwrap_err();
     points_at(&error, "--set:1:22", &["dc0.border", "33554432 B", "100226176 B", "[switch]"]);
     // Two data classes need twice the headroom of one, 50 MB.
@@ -215,12 +215,12 @@ fn a_buffer_too_small_for_its_headroom_is_refused_with_the_numbers() {
 }
 
 #[track_caller]
-fn refused(set: &[(&str, &str)], place: &str, names: &[&str]) {
-    points_at(&run(set, "pfc").unwrap_err(), place, names);
+fn refused(set: &[(&str, &str)], location: &str, names: &[&str]) {
+    points_at(&run(set, "pfc").unwrap_err(), location, names);
 }
 
 #[test]
-fn mistakes_are_said_where_they_stand() {
+fn errors_have_positions() {
     refused(&[("port.inter.xon", "6MB")], "--set:1:16", &[]);
     refused(&[("port.inter.alpha", "0.5")], "test.toml:33:31", &["`xon`", "`xoff`"]);
     refused(&[("port.alpha", "0")], "--set:1:12", &[]);
@@ -229,11 +229,11 @@ fn mistakes_are_said_where_they_stand() {
     refused(&[("switch.border.egress_alpha", "0.0")], "--set:1:28", &[]);
     refused(&[("switch.pfc", "{ frame = 65536 }")], "--set:1:22", &["65535"]);
     refused(&[("host.cnp_interval", "0us")], "--set:1:19", &[]);
-    for (key, place) in [("period", "--set:1:26"), ("notify_interval", "--set:1:35")] {
+    for (key, location) in [("period", "--set:1:26"), ("notify_interval", "--set:1:35")] {
         let key = format!("schemes.lscc.lscc.{key}");
         for time in ["0s", "1ns", "999ns"] {
             let error = run(&[(&key, time)], "lscc").unwrap_err();
-            points_at(&error, place, &["1.000 us"]);
+            points_at(&error, location, &["1.000 us"]);
         }
         run(&[(&key, "1us")], "lscc").unwrap();
     }
@@ -252,7 +252,7 @@ fn mistakes_are_said_where_they_stand() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused_or_warned_of() {
+fn contradictory_settings_are_errors_or_warnings() {
     let error = run(
         &[("schemes.hpcc-star.lscc.telemetry", "false"), ("schemes.hpcc-star.params.hpcc.near_loop", "true")],
         "hpcc-star",
@@ -260,24 +260,28 @@ fn what_contradicts_itself_is_refused_or_warned_of() {
     .map(drop)
     .unwrap_err();
     points_at(&error, "--set:1:41", &["`near_loop`", "telemetry = true"]);
-    let deaf = [("schemes.hpcc-star.lscc.telemetry", "true"), ("schemes.hpcc-star.params.hpcc.near_loop", "false")];
-    let error = run(&deaf, "hpcc-star").map(drop).unwrap_err();
+    let without_signals =
+        [("schemes.hpcc-star.lscc.telemetry", "true"), ("schemes.hpcc-star.params.hpcc.near_loop", "false")];
+    let error = run(&without_signals, "hpcc-star").map(drop).unwrap_err();
     points_at(&error, "test.toml:67:19", &["near_loop = true"]);
     let error = run(&[("clock", "{ tick = \"1ns\" }")], "pfc").map(drop).unwrap_err();
     points_at(&error, "--set:1:16", &["headroom = \"auto\"", "[port]"]);
     // Between datacenters an empty path takes over a millisecond.
-    let held = |threshold: &str| {
+    let on_ramp_warnings = |threshold: &str| {
         let on_ramp = format!("{{ threshold = \"{threshold}\" }}");
         let warnings = run(&[("host.on_ramp", &on_ramp)], "pfc").unwrap().warnings;
-        warnings.into_iter().filter(|said| said.contains("On-Ramp's threshold")).collect::<Vec<_>>()
+        warnings.into_iter().filter(|warning| warning.contains("On-Ramp's threshold")).collect::<Vec<_>>()
     };
-    assert_eq!(held("100ms"), Vec::<String>::new());
-    assert_eq!(held("auto"), Vec::<String>::new());
+    assert_eq!(on_ramp_warnings("100ms"), Vec::<String>::new());
+    assert_eq!(on_ramp_warnings("auto"), Vec::<String>::new());
     let clocks = [("host.on_ramp", "{ threshold = \"auto\" }"), ("host.clock_sigma", "3us")];
     let on_ramp = run(&clocks, "pfc").unwrap().setup.host.on_ramp.unwrap();
     assert_eq!((on_ramp.params.threshold, on_ramp.over_base), (Span::from_us(6), true));
-    let said = held("100us");
-    assert!(said[0].contains("100.000 us, is below") && said[0].contains("50 of 50 flows, up to 1.009 ms"), "{said:?}");
+    let messages = on_ramp_warnings("100us");
+    assert!(
+        messages[0].contains("100.000 us, is below") && messages[0].contains("50 of 50 flows, up to 1.009 ms"),
+        "{messages:?}"
+    );
 }
 
 /// SWING's relays form a row between two border switches; a fat tree of relays is full of loops.
@@ -285,7 +289,7 @@ fn what_contradicts_itself_is_refused_or_warned_of() {
 fn a_loop_of_relays_is_warned_of() {
     let warned = |set: &[(&str, &str)], scheme: &str| {
         let warnings = run(set, scheme).unwrap().warnings;
-        warnings.into_iter().filter(|said| said.contains("closes a loop of relays")).count()
+        warnings.into_iter().filter(|warning| warning.contains("closes a loop of relays")).count()
     };
     assert_eq!(warned(&[("switch.pfc", "{ relay = true }")], "pfc"), 1);
     assert_eq!(warned(&[], "pfc") + warned(&[], "swing"), 0);
@@ -294,11 +298,11 @@ fn a_loop_of_relays_is_warned_of() {
 /// LSCC's near end signals congestion to DCQCN by notifications and to others by marks; a law that reads neither causes
 /// a warning.
 #[test]
-fn a_law_that_the_near_end_cannot_reach_is_warned_of() {
+fn lscc_near_end_without_a_law_signal_is_warned_of() {
     let warned = |law: &str| {
         let law = format!("\"{law}\"");
         let warnings = run(&[("schemes.lscc.law", &law), ("schemes.lscc.params", "{}")], "lscc").unwrap().warnings;
-        warnings.iter().any(|said| said.contains("neither notifications nor marks"))
+        warnings.iter().any(|warning| warning.contains("neither notifications nor marks"))
     };
     assert!(!warned("dcqcn") && !warned("gemini") && warned("bbr"));
 }
@@ -312,7 +316,7 @@ fn every_accepted_value_is_named() {
 }
 
 #[test]
-fn load_between_sets_of_hosts_is_of_the_links_they_cross() {
+fn load_between_host_sets_counts_crossed_links() {
     let built = built("pfc");
     let inter: Vec<_> = built.setup.flows.iter().zip(&built.traffic).filter(|(_, entry)| **entry == 0).collect();
     assert!(inter.iter().all(|(flow, _)| flow.src.0 < 16 && [16, 20, 24, 28].contains(&flow.dst.0)));
@@ -340,7 +344,7 @@ fn the_network_of_hpcc() {
 }
 
 #[test]
-fn racks_of_different_sizes_and_hosts_of_different_rates() {
+fn racks_may_differ_in_size_and_rate() {
     // On-Ramp §6: two racks and three spines; storage servers at 100 Gb/s, all others at 25.
     let rates = ["\"25Gbps\""; 57].into_iter().chain(["\"100Gbps\""; 6]).collect::<Vec<_>>().join(", ");
     let text = format!(
@@ -364,9 +368,9 @@ fn requests_are_groups_of_flows_from_different_hosts() {
     let built = build(&[]).unwrap();
     assert_eq!((built.requests.len(), built.setup.flows.len()), (2_000, 80_000));
     // 2 % of 50 times 10 Gb/s, in requests of 80 KB.
-    let said = &built.report.requested[0];
-    assert_eq!((said.count, said.fanout, said.per_1000_s), (2_000, 40, 15_625_000));
-    assert_eq!(said.offered, Rate::from_gbps(10));
+    let requested = &built.report.requested[0];
+    assert_eq!((requested.count, requested.fanout, requested.per_1000_s), (2_000, 40, 15_625_000));
+    assert_eq!(requested.offered, Rate::from_gbps(10));
     for request in &built.requests {
         let flows: Vec<_> = request.iter().map(|flow| built.setup.flows[flow.0 as usize]).collect();
         let mut senders: Vec<_> = flows.iter().map(|flow| flow.src).collect();
@@ -387,7 +391,7 @@ fn requests_are_groups_of_flows_from_different_hosts() {
 }
 
 #[test]
-fn controllers_act_before_the_first_packet() {
+fn controllers_start_before_the_first_packet() {
     // Without flows LSCC feeds back 2 MB a round trip and a period on average, 7.3 Gb/s, and swings around that.
     let set = [
         ("traffic", "[{ kind = \"long\", flows = [[0, 16]], size = \"1MB\", start = \"100ms\" }]"),

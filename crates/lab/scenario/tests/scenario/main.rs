@@ -23,8 +23,8 @@ mod hpcc;
 #[cfg(feature = "import")]
 mod htsim;
 mod jobs;
+mod location;
 mod lossless;
-mod place;
 mod scenarios;
 #[cfg(feature = "import")]
 mod totals;

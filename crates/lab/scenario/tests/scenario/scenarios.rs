@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use scenario::{BuiltRun, FlowClass, Overrides, Scenario, parse};
 use units::{Bytes, Rate, Span, Time};
 
-use crate::place::points_at;
+use crate::location::points_at;
 
 const MIXED: &str = include_str!("../files/mixed.toml");
 
@@ -53,7 +53,7 @@ fn loaded(file: &Path, overrides: &Overrides) -> Scenario {
 
 /// Every file in `scenarios/` is read, and every run of it builds.
 #[test]
-fn what_is_shipped_builds() {
+fn shipped_scenarios_build() {
     let files = shipped("scenarios");
     assert!(files.len() >= 6, "{files:?}");
     for file in files {
@@ -66,7 +66,7 @@ fn what_is_shipped_builds() {
 /// Reads every file in `papers/` at each of its scales, and at the quick one with each of its suspected causes, and builds
 /// its first run.
 #[test]
-fn papers_are_read_at_every_scale_and_with_every_cause() {
+fn paper_scenarios_load_at_every_scale_and_cause() {
     let files = shipped("papers");
     assert!(files.len() >= 60, "{files:?}");
     let mut causes = 0;
@@ -109,7 +109,7 @@ fn the_grid_and_the_schemes_make_runs() {
 
 /// Every combination of the grid, the list and the sample is a point, named by all of its keys.
 #[test]
-fn lists_and_samples_are_laid_over_the_grid() {
+fn points_and_samples_override_the_grid() {
     let text = small(PAIR, "[[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"").replace("stop = \"10ms\"\n", "")
         + r#"
         [grid]
@@ -262,11 +262,11 @@ fn the_resolved_file_is_the_same_scenario() {
     for text in [MIXED, &small(PAIR, "[[traffic]]\nkind=\"permutation\"\nsize=\"1MB\"")] {
         let scenario = read(text);
         let resolved = scenario.resolved_toml();
-        let again = read(&resolved);
-        assert_eq!(again.config, scenario.config, "{resolved}");
-        assert_eq!(again.resolved_toml(), resolved);
-        assert_eq!(again.runs().len(), scenario.runs().len());
-        for (a, b) in again.runs().iter().zip(scenario.runs()) {
+        let reparsed = read(&resolved);
+        assert_eq!(reparsed.config, scenario.config, "{resolved}");
+        assert_eq!(reparsed.resolved_toml(), resolved);
+        assert_eq!(reparsed.runs().len(), scenario.runs().len());
+        for (a, b) in reparsed.runs().iter().zip(scenario.runs()) {
             assert_eq!((&a.id, &a.config), (&b.id, &b.config));
         }
         assert!(
@@ -295,7 +295,7 @@ fn a_scale_and_arguments_replace_values() {
 }
 
 #[test]
-fn an_experiment_as_it_stands_is_the_scale_paper() {
+fn unscaled_experiment_is_scale_paper() {
     let overrides = Overrides { scale: Some("paper".into()), ..Overrides::default() };
     let scenario = parse(MIXED, "test.toml", &overrides).unwrap();
     assert_eq!((&scenario.scale, &scenario.config), (&None, &read(MIXED).config));
@@ -306,7 +306,7 @@ fn an_experiment_as_it_stands_is_the_scale_paper() {
 }
 
 #[test]
-fn gemini_follows_the_ports_threshold() {
+fn gemini_threshold_follows_the_port() {
     let run = &read(MIXED).runs()[1];
     let built = run.build().unwrap();
     let (_, settings) = built.laws.law(FlowClass::Intra).unwrap();
@@ -513,7 +513,7 @@ fn loads_of_links_add_up_to_those_of_classes() {
 }
 
 #[test]
-fn thresholds_that_cannot_act_are_named_by_their_keys() {
+fn ineffective_thresholds_are_warned_of_by_key() {
     let flow = "[[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"\nscope = \"inter\"";
     let said = |more: &str| built(&read(&small(PAIR, &format!("{flow}\n{more}")))).warnings.join("\n");
     assert_eq!(said(""), "");
@@ -545,7 +545,7 @@ fn thresholds_that_cannot_act_are_named_by_their_keys() {
 }
 
 #[test]
-fn targets_below_the_base_round_trip_are_named() {
+fn targets_below_base_rtt_are_warned_of() {
     let flow = "[[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"\nscope = \"inter\"";
     let said = |law: &str, set: &[(&str, &str)]| {
         let text = small(PAIR, flow).replace("dctcp", law);
@@ -564,7 +564,7 @@ fn targets_below_the_base_round_trip_are_named() {
 
 /// DCTCP begins with ten packets on any path, Uno with a bandwidth-delay product, ExpressPass by credits.
 #[test]
-fn what_flows_begin_with_is_known() {
+fn initial_windows_are_reported() {
     let flow = "[[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"\nscope = \"any\"";
     let of = |law: &str| built(&read(&small(PAIR, flow).replace("dctcp", law))).report.classes;
     let dctcp = of("dctcp");
@@ -593,7 +593,7 @@ fn long_flows_outlast_the_run() {
 }
 
 #[test]
-fn two_lone_hosts_have_a_control_loop() {
+fn host_pair_has_a_control_loop() {
     let text = small(
         "[topology]\nkind = \"dumbbell\"\nleft = 1\nright = 1\ntwo_datacenters = true\ndelay = \"1ms\"",
         "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = \"1MB\"",
@@ -615,16 +615,19 @@ fn custom_networks_and_lists_build() {
         "[[traffic]]\nkind = \"list\"\nflows = [{ src = \"a\", dst = \"b\", size = \"1MB\" }, { src = 1, dst = 0, size = 10, after = 0 }]",
     );
     let built = built(&read(&text));
-    assert_eq!(built.setup.causes_of(&built.setup.flows[1]), [experiment::Dependency::Complete(experiment::FlowId(0))]);
+    assert_eq!(
+        built.setup.dependencies_of(&built.setup.flows[1]),
+        [experiment::Dependency::Complete(experiment::FlowId(0))]
+    );
     assert_eq!(built.report.loads.iter().find(|load| load.class == fabric::LinkClass::Inter).unwrap().links, 4);
 }
 
 /// Hosts that are attached to a switch by their number equal those of explicit nodes and links.
 #[test]
-fn hosts_hang_from_a_switch_by_their_number() {
+fn node_hosts_are_attached_to_their_switch() {
     let traffic = "[[traffic]]\nkind = \"list\"\nflows = [{ src = \"s.h1\", dst = \"t.h0\", size = \"1MB\" }]";
     let long = "links = [{ between = [\"s\", \"t\"], rate = \"10Gbps\", delay = \"1ms\" }]";
-    let hanging = "[topology]\nkind = \"custom\"\nnodes = [\
+    let attached = "[topology]\nkind = \"custom\"\nnodes = [\
          { name = \"s\", kind = \"switch\", hosts = 2, host_rate = \"1Gbps\", host_delay = \"5us\" }, \
          { name = \"t\", kind = \"switch\", datacenter = 1, hosts = 1, host_rate = \"2Gbps\", host_delay = \"6us\" }]\n";
     let cable = |ends: &str, rate: &str, delay: &str| {
@@ -639,7 +642,7 @@ fn hosts_hang_from_a_switch_by_their_number() {
         + &cable("[\"t.h0\", \"t\"]", "2Gbps", "6us")
         + &cable("[\"s\", \"t\"]", "10Gbps", "1ms");
     let [short, listed] =
-        [format!("{hanging}{long}"), one_by_one].map(|topology| built(&read(&small(&topology, traffic))).setup);
+        [format!("{attached}{long}"), one_by_one].map(|topology| built(&read(&small(&topology, traffic))).setup);
     let nodes = |setup: &experiment::Setup| format!("{:?} {:?}", setup.network.nodes(), setup.network.links());
     assert_eq!(nodes(&short), nodes(&listed));
     let ports = |setup: &experiment::Setup| -> Vec<_> {
@@ -867,7 +870,7 @@ fn a_lone_flow_takes_its_ideal_time() {
 
 /// Hosts that know sizes notify laws that use them, and their NICs use them if there is a quantum.
 #[test]
-fn known_sizes_that_nothing_uses_are_said() {
+fn unused_size_aware_is_warned_of() {
     let traffic = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = \"1MB\"\n";
     let said = |law, quantum| {
         let set = [("host.size_aware", "true"), ("schemes.a.law", law), ("host.initial_quantum", quantum)];
@@ -888,15 +891,15 @@ fn known_sizes_that_nothing_uses_are_said() {
 
 /// The rest of a trimmed packet must be smaller than the packet, and have room.
 #[test]
-fn what_trims_in_vain_is_said() {
+fn ineffective_trimming_is_warned_of() {
     let traffic = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = \"1MB\"\n";
     let said = |set: &[(&str, &str)], words: &str| {
         let built = built(&with(&small(PAIR, traffic), set));
         built.warnings.iter().any(|said| said.contains(words))
     };
-    let sound = [("port.trim.header", "64")];
+    let valid = [("port.trim.header", "64")];
     assert!(said(&[("port.trim.header", "9000")], "to 9000 B, which is no less"));
     assert!(said(&[("port.trim.control_buffer", "63B")], "63 B for control packets, and drops all of 64 B"));
-    assert!(!said(&sound, "which is no less") && !said(&sound, "for control packets"));
+    assert!(!said(&valid, "which is no less") && !said(&valid, "for control packets"));
     assert!(said(&[("host.rto_min", "5s")], "host.rto_min (5.000 s) is over host.rto_max (4.000 s)"));
 }

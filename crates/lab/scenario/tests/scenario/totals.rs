@@ -58,7 +58,8 @@ fn net(run: &BuiltRun) -> Net {
 
 fn load(run: &BuiltRun) -> Load {
     let flows = &run.setup.flows;
-    let waits = |flow: usize| run.setup.causes_of(&flows[flow]).iter().map(|cause| cause.flow().0 as usize).collect();
+    let waits =
+        |flow: usize| run.setup.dependencies_of(&flows[flow]).iter().map(|cause| cause.flow().0 as usize).collect();
     Load {
         flows: flows.len(),
         bytes: flows.iter().map(|flow| flow.size.get()).sum(),
@@ -71,21 +72,21 @@ fn longest(count: usize, waits: impl Fn(usize) -> Vec<usize>) -> usize {
     let mut depth = vec![1; count];
     // After as many rounds as there are things none gets deeper.
     for _ in 0..count {
-        for thing in 0..count {
-            depth[thing] = waits(thing).into_iter().map(|other| depth[other] + 1).max().unwrap_or(1);
+        for item in 0..count {
+            depth[item] = waits(item).into_iter().map(|other| depth[other] + 1).max().unwrap_or(1);
         }
     }
     depth.into_iter().max().unwrap_or(0)
 }
 
 /// The number behind a word of a line.
-fn after(line: &str, word: &str) -> Option<u64> {
-    line.split_whitespace().skip_while(|it| *it != word).nth(1)?.parse().ok()
+fn after(line: &str, keyword: &str) -> Option<u64> {
+    line.split_whitespace().skip_while(|it| *it != keyword).nth(1)?.parse().ok()
 }
 
 /// The number in a line that begins with a word.
-fn of_line(text: &str, word: &str) -> Vec<u64> {
-    text.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ')?.trim().parse().ok()).collect()
+fn of_line(text: &str, keyword: &str) -> Vec<u64> {
+    text.lines().filter_map(|line| line.strip_prefix(keyword)?.strip_prefix(' ')?.trim().parse().ok()).collect()
 }
 
 #[test]
@@ -299,10 +300,10 @@ fn simai() {
         let options = SimaiOptions { placement: Placement::Block, passes: 1, ranks: asked };
         let run = built(import_simai(&format!("{head}{layers}"), &options, None, &NAMES));
         let (tensor, mut flows, mut bytes) = (after(head, "model_parallel_NPU_group:").unwrap(), 0, 0);
-        let mut steps = |word: &str, size: &str, group: u64| {
+        let mut steps = |keyword: &str, size: &str, group: u64| {
             let size: u64 = size.parse().unwrap();
             // Messages of a rank, each of an nth, and how many follow each other.
-            let (each, depth) = match word {
+            let (each, depth) = match keyword {
                 "NONE" => (0, 0),
                 "ALLREDUCE" => (2 * (group - 1), 2 * (group - 1)),
                 "ALLTOALL" => (group - 1, 1),
@@ -315,15 +316,15 @@ fn simai() {
         let rows: Vec<Vec<&str>> = layers.lines().map(|line| line.split(' ').collect()).collect();
         let mut chain: u64 = rows.iter().map(|row| steps(row[3], row[4], tensor)).sum();
         let mut deepest = 0;
-        let mut beside = 0;
+        let mut expert_depth = 0;
         for row in rows.iter().rev() {
             chain += steps(row[6], row[7], tensor);
             // The collectives of weight gradients follow each other, concurrent with the rest.
             let own = steps(row[9], row[10], ranks / tensor);
             if own > 0 {
-                beside = chain.max(beside) + own;
+                expert_depth = chain.max(expert_depth) + own;
             }
-            deepest = chain.max(beside).max(deepest);
+            deepest = chain.max(expert_depth).max(deepest);
         }
         assert_eq!(load(&run), Load { flows: flows as usize, bytes, depth: deepest as usize });
     }

@@ -65,14 +65,14 @@ impl Ways<'_> {
         let (begin, end) = (self.switch_of(from), self.switch_of(to));
         let key = (begin, end, size, needed);
         if !self.cuts.contains_key(&key) {
-            let cut = if self.some_way_is_wide(from, to, needed) { None } else { self.find(to, key) };
+            let cut = if self.is_first_path_wide(from, to, needed) { None } else { self.find(to, key) };
             self.cuts.insert(key, cut);
         }
         self.cuts[&key].as_deref()
     }
 
     /// Returns whether the first path is wide enough. In most networks it is, and no search is needed.
-    fn some_way_is_wide(&self, from: HostId, to: HostId, needed: u64) -> bool {
+    fn is_first_path_wide(&self, from: HostId, to: HostId, needed: u64) -> bool {
         let path = self.tables[0].path(self.network, from, to, |_, _| 0);
         path.iter().all(|&link| self.network.port(link).config().rate.bps() >= needed)
     }

@@ -124,7 +124,7 @@ impl<'a> Ways<'a> {
     ///
     /// Where there is only one path, the bound is that path's time.
     pub fn arrival_over_all(&mut self, from: HostId, to: HostId, burst: &Burst) -> Span {
-        if burst.packets == 1 || self.is_only_way(from, to) {
+        if burst.packets == 1 || self.is_single_path(from, to) {
             return self.arrival(from, to, burst);
         }
         let (up, down) = self.ends(from, to);
@@ -166,7 +166,7 @@ impl<'a> Ways<'a> {
     }
 
     /// Returns whether every packet must take the same path.
-    fn is_only_way(&self, from: HostId, to: HostId) -> bool {
+    fn is_single_path(&self, from: HostId, to: HostId) -> bool {
         let mut at = self.switch_of(from);
         while !self.change() {
             if at == self.switch_of(to) {
@@ -232,7 +232,7 @@ impl<'a> Ways<'a> {
             open.extend(behind.iter().map(|&(_, next)| next).filter(|next| !towards.stage_of.contains_key(next)));
             if open.len() == before {
                 open.pop();
-                towards.put_down(at, &behind);
+                towards.add_switch(at, &behind);
             }
         }
     }
@@ -277,7 +277,7 @@ impl Towards {
     }
 
     /// A switch from which these ways lead on. It joins the stage of the switches from which the same ways do.
-    fn put_down(&mut self, at: NodeId, behind: &[(u16, NodeId)]) {
+    fn add_switch(&mut self, at: NodeId, behind: &[(u16, NodeId)]) {
         let out = self.out(behind);
         let new = self.stages.len() as u32;
         let stage = *self.known.entry(out.clone()).or_insert(new);

@@ -65,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_is_found(ports in 1..70usize, moves in proptest::collection::vec((any::<usize>(), 0..40u64), 0..200)) {
+        fn earliest_port_is_found(ports in 1..70usize, moves in proptest::collection::vec((any::<usize>(), 0..40u64), 0..200)) {
             let mut earliest = Earliest::new(ports);
             let mut times = vec![Time::NEVER; ports];
             for (port, time) in moves {

@@ -7,9 +7,9 @@ mod pool;
 mod port;
 mod switch;
 
-pub use pool::kept;
+pub use pool::reserved_bytes;
 pub use port::Departure;
-pub use switch::{Framed, Outlet, SharedSwitch};
+pub use switch::{SharedSwitch, SwitchItem, SwitchOutlet};
 
 /// Classes of a port: 0 is control, strictly first; 1 to 7 are data, in turn.
 pub const CLASSES: usize = 8;

@@ -35,29 +35,29 @@ pub(super) struct BufferPool {
     shared_used: u64,
     /// All that is booked.
     held: u64,
-    most_held: u64,
+    max_held: u64,
     reserve: u64,
     pauses: bool,
     gates: Vec<IngressLimit>,
     /// Minimum free space of the shared part, for each gate. With less, its threshold is zero, and even reserved bytes
     /// trigger a pause.
-    least_free: Vec<u64>,
+    min_free: Vec<u64>,
     accounts: Vec<[Account; CLASSES]>,
 }
 
 impl BufferPool {
     /// The buffer of a switch with these cables. `classes` is how many data classes have a reserve and headroom.
     pub(super) fn new(switch: &Switch, gates: Vec<IngressLimit>, classes: u64) -> Self {
-        let kept = kept(switch, &gates, classes);
+        let reserved = reserved_bytes(switch, &gates, classes);
         Self {
-            shared: switch.buffer.get().saturating_sub(kept.get()),
+            shared: switch.buffer.get().saturating_sub(reserved.get()),
             shared_used: 0,
             held: 0,
-            most_held: 0,
+            max_held: 0,
             reserve: switch.reserve.get(),
             pauses: switch.pfc.is_some(),
             accounts: vec![[Account::default(); CLASSES]; gates.len()],
-            least_free: gates.iter().map(|gate| least_free(gate.off)).collect(),
+            min_free: gates.iter().map(|gate| min_free(gate.xoff)).collect(),
             gates,
         }
     }
@@ -71,8 +71,8 @@ impl BufferPool {
         Bytes::new(self.held)
     }
 
-    pub(super) fn most_held(&self) -> Bytes {
-        Bytes::new(self.most_held)
+    pub(super) fn max_held(&self) -> Bytes {
+        Bytes::new(self.max_held)
     }
 
     /// Returns the bytes booked on a cable, all classes.
@@ -82,7 +82,7 @@ impl BufferPool {
 
     /// Returns the bytes of the shared part that a class of a cable may hold now.
     fn threshold(&self, port: usize, shared_by: u64) -> u64 {
-        match self.gates[port].off {
+        match self.gates[port].xoff {
             // A fixed threshold promises no bytes that others hold already.
             Limit::Bytes(bytes) => bytes.get().min(shared_by + self.free()),
             Limit::Alpha(alpha) => alpha.of(self.free()),
@@ -121,7 +121,7 @@ impl BufferPool {
     #[inline(always)]
     fn hold(&mut self, size: u64) {
         self.held += size;
-        self.most_held = self.most_held.max(self.held);
+        self.max_held = self.max_held.max(self.held);
     }
 
     /// Frees the buffer of a packet.
@@ -140,8 +140,8 @@ impl BufferPool {
     #[inline(always)]
     pub(super) fn pauses(&mut self, port: usize, class: usize) -> bool {
         let account = self.accounts[port][class];
-        let little = account.used <= self.reserve && account.headroom == 0;
-        if !self.pauses || account.paused || little && self.free() >= self.least_free[port] {
+        let is_within_reserve = account.used <= self.reserve && account.headroom == 0;
+        if !self.pauses || account.paused || is_within_reserve && self.free() >= self.min_free[port] {
             return false;
         }
         self.crosses(port, class)
@@ -163,7 +163,7 @@ impl BufferPool {
             return false;
         }
         let shared = account.used.saturating_sub(self.reserve);
-        let resumes = shared == 0 || shared + self.gates[port].hysteresis.get() <= self.threshold(port, shared);
+        let resumes = shared == 0 || shared + self.gates[port].xon_offset.get() <= self.threshold(port, shared);
         self.accounts[port][class].paused = !resumes;
         resumes
     }
@@ -197,7 +197,7 @@ impl BufferPool {
 }
 
 /// Returns the minimum free space of the shared part for a threshold over zero.
-fn least_free(off: Limit) -> u64 {
+fn min_free(off: Limit) -> u64 {
     match off {
         Limit::Bytes(Bytes::ZERO) => u64::MAX,
         Limit::Bytes(_) => 1,
@@ -208,7 +208,7 @@ fn least_free(off: Limit) -> u64 {
 }
 
 /// Returns the bytes that a switch keeps for reserves and headroom; its buffer must be larger.
-pub fn kept(switch: &Switch, gates: &[IngressLimit], classes: u64) -> Bytes {
+pub fn reserved_bytes(switch: &Switch, gates: &[IngressLimit], classes: u64) -> Bytes {
     let headroom: u128 = gates.iter().map(|gate| u128::from(gate.headroom.get())).sum();
     let headroom = if switch.pfc.is_some() { headroom } else { 0 };
     let reserve = u128::from(switch.reserve.get()) * gates.len() as u128;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn gate(off: Limit) -> IngressLimit {
-        IngressLimit { off, hysteresis: Bytes::new(500), headroom: Bytes::new(4_000) }
+        IngressLimit { xoff: off, xon_offset: Bytes::new(500), headroom: Bytes::new(4_000) }
     }
 
     #[test]
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_threshold_is_no_promise_of_what_others_hold() {
+    fn a_fixed_threshold_is_limited_by_the_free_space() {
         let mut pool = BufferPool::new(&switch(12_000, false), vec![gate(Limit::Bytes(Bytes::new(8_000))); 2], 1);
         assert_eq!(pool.arrive(0, 1, 9_000), BufferAdmission::Booked);
         assert_eq!(pool.arrive(0, 1, 1), BufferAdmission::None);
@@ -269,7 +269,7 @@ mod tests {
     proptest! {
         /// Accounts balance and the buffer is never overbooked, for any sequence of packets.
         #[test]
-        fn books_balance(moves in proptest::collection::vec((0..3usize, 1..3usize, 1..3_000u64, any::<bool>()), 0..300)) {
+        fn accounts_balance(moves in proptest::collection::vec((0..3usize, 1..3usize, 1..3_000u64, any::<bool>()), 0..300)) {
             let mut pool = BufferPool::new(&switch(60_000, true), vec![gate(Limit::Alpha(Frac::ratio(1, 2))); 3], 2);
             let mut inside: Vec<(usize, usize, u64)> = Vec::new();
             for (port, class, size, leaves) in moves {

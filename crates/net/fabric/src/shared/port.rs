@@ -29,12 +29,12 @@ pub struct Departure {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitingPacket<P> {
     pub(super) item: P,
-    pub(super) about: About,
+    pub(super) meta: PacketMeta,
 }
 
 /// Metadata of a packet in a switch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct About {
+pub(super) struct PacketMeta {
     pub(super) size: u32,
     /// Port by which it arrived; [`NOWHERE`] if the switch made it or nothing is booked for it.
     pub(super) from: u16,
@@ -61,7 +61,7 @@ pub(super) struct ServiceState {
     pub(super) serving: Span,
     pub(super) sent_bytes: u64,
     pub(super) waiting_bytes: u64,
-    pub(super) most_waiting: u64,
+    pub(super) max_waiting: u64,
     /// Seed of the random decisions at this port, in addition to the packet.
     pub(super) salt: u64,
     /// Place of the port's settings.
@@ -93,7 +93,7 @@ impl<P: QueueItem + Copy> SharedPort<P> {
                 serving: Span::ZERO,
                 sent_bytes: 0,
                 waiting_bytes: 0,
-                most_waiting: 0,
+                max_waiting: 0,
                 salt,
                 params,
                 filled: 0,
@@ -120,24 +120,24 @@ impl<P: QueueItem + Copy> SharedPort<P> {
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, params: &PortParams, class: usize, item: &P, about: About) {
+    pub(super) fn push(&mut self, params: &PortParams, class: usize, item: &P, meta: PacketMeta) {
         let service = &mut self.service;
         service.filled |= 1 << class;
-        service.waiting_bytes += u64::from(about.size);
-        service.most_waiting = service.most_waiting.max(service.waiting_bytes);
+        service.waiting_bytes += u64::from(meta.size);
+        service.max_waiting = service.max_waiting.max(service.waiting_bytes);
         let queue = &mut self.queues[class];
-        queue.service += params.exact_service(about.size);
-        queue.bytes += u64::from(about.size);
-        let place = queue.ring.append(|| WaitingPacket { item: *item, about });
-        place.item = *item;
-        place.about = about;
+        queue.service += params.exact_service(meta.size);
+        queue.bytes += u64::from(meta.size);
+        let slot = queue.ring.append(|| WaitingPacket { item: *item, meta });
+        slot.item = *item;
+        slot.meta = meta;
     }
 
     /// The frame of a class, if it waits.
     pub(super) fn waiting_frame(&mut self, class: usize) -> Option<&mut WaitingPacket<P>> {
         let frames = &self.frames[..usize::from(self.service.frames)];
-        let place = frames.iter().position(|&waits| usize::from(waits) == class)?;
-        self.queues[0].ring.get_mut(place)
+        let index = frames.iter().position(|&waits| usize::from(waits) == class)?;
+        self.queues[0].ring.get_mut(index)
     }
 
     /// Puts a frame of a class first in a control queue that had `waited` packets: if it waits, it precedes all packets
@@ -154,7 +154,7 @@ impl<P: QueueItem + Copy> SharedPort<P> {
     /// Removes the first packet of the next class from the accounts: control, else the data classes in turn. The packet
     /// keeps its place until it has left.
     #[inline(always)]
-    pub(super) fn take_off(&mut self, params: &PortParams) -> Option<(usize, About)> {
+    pub(super) fn dequeue(&mut self, params: &PortParams) -> Option<(usize, PacketMeta)> {
         let service = &mut self.service;
         let eligible = service.eligible();
         if eligible == 0 {
@@ -172,22 +172,22 @@ impl<P: QueueItem + Copy> SharedPort<P> {
             service.frames -= 1;
         }
         let queue = &mut self.queues[class];
-        let about = queue.ring.front()?.about;
+        let meta = queue.ring.front()?.meta;
         if queue.ring.len() == 1 {
             service.filled &= !(1 << class);
         }
-        queue.service -= params.exact_service(about.size);
-        queue.bytes -= u64::from(about.size);
-        service.waiting_bytes -= u64::from(about.size);
-        Some((class, about))
+        queue.service -= params.exact_service(meta.size);
+        queue.bytes -= u64::from(meta.size);
+        service.waiting_bytes -= u64::from(meta.size);
+        Some((class, meta))
     }
 
     /// Checks that the accounts of its queues match their content.
     pub(super) fn check(&self, params: &PortParams) -> Result<(), String> {
         let mut waiting = 0;
         for (class, queue) in self.queues.iter().enumerate() {
-            let bytes: u64 = queue.ring.iter().map(|waits| u64::from(waits.about.size)).sum();
-            let service: Span = queue.ring.iter().map(|waits| params.exact_service(waits.about.size)).sum();
+            let bytes: u64 = queue.ring.iter().map(|waits| u64::from(waits.meta.size)).sum();
+            let service: Span = queue.ring.iter().map(|waits| params.exact_service(waits.meta.size)).sum();
             let filled = self.service.filled >> class & 1 == 1;
             if (bytes, service, !queue.ring.is_empty()) != (queue.bytes, queue.service, filled) {
                 return Err(format!(
@@ -233,27 +233,27 @@ impl ServiceState {
         phantom: PhantomQueue,
         before: Span,
         item: &impl QueueItem,
-        about: About,
+        meta: PacketMeta,
         (port, class, now): (usize, usize, Time),
     ) -> Departure {
-        self.serving = params.exact_service(about.size);
-        self.idle_at = now + params.service(about.size);
-        let mut marked = about.marked;
+        self.serving = params.exact_service(meta.size);
+        self.idle_at = now + params.service(meta.size);
+        let mut marked = meta.marked;
         if params.config.mark_at == MarkAt::Dequeue {
             let at = || Arrival { now, ..item.arrival() };
-            let mut asked = params.ecn.marks(before, || draw(self.salt, &at()));
-            asked |= params.phantom.as_ref().is_some_and(|it| phantom.asks(it, self.salt, &at()));
-            marked = asked && item.arrival().ecn_capable;
+            let mut requires_mark = params.ecn.marks(before, || draw(self.salt, &at()));
+            requires_mark |= params.phantom.as_ref().is_some_and(|it| phantom.requires_mark(it, self.salt, &at()));
+            marked = requires_mark && item.arrival().ecn_capable;
         }
         let departure = Departure {
             port,
-            from: (about.from != NOWHERE).then_some(usize::from(about.from)),
+            from: (meta.from != NOWHERE).then_some(usize::from(meta.from)),
             begins: now,
             passage: PortTransit { arrives: self.idle_at + params.delay, marked },
             sent: Bytes::new(self.sent_bytes),
             queue: Bytes::new(self.waiting_bytes),
         };
-        self.sent_bytes += u64::from(about.size);
+        self.sent_bytes += u64::from(meta.size);
         if class != 0 {
             self.last = class as u8;
         }
@@ -265,9 +265,9 @@ impl ServiceState {
     pub(super) fn in_service(&self, params: &PortParams, now: Time) -> Span {
         let remainder = self.idle_at.saturating_since(now);
         match params.config.in_service {
-            InService::Remainder => remainder,
-            InService::Whole if remainder > Span::ZERO => self.serving,
-            InService::Whole | InService::Excluded => Span::ZERO,
+            InService::Remaining => remainder,
+            InService::All if remainder > Span::ZERO => self.serving,
+            InService::All | InService::None => Span::ZERO,
         }
     }
 }

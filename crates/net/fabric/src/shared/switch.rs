@@ -18,7 +18,7 @@ use units::{Bytes, Span, Time};
 
 use super::earliest::Earliest;
 use super::pool::{BufferAdmission, BufferPool};
-use super::port::{About, Departure, NOWHERE, SharedPort, WaitingPacket};
+use super::port::{Departure, NOWHERE, PacketMeta, SharedPort, WaitingPacket};
 use super::{CLASSES, PfcAction, Switch};
 use crate::QueueItem;
 use crate::arrival::{Arrival, draw};
@@ -26,7 +26,7 @@ use crate::pauses::Pauses;
 use crate::port::{MarkAt, PortConfig, PortParams};
 
 /// Item carried by a switch with a shared buffer.
-pub trait Framed: QueueItem + Copy {
+pub trait SwitchItem: QueueItem + Copy {
     /// Returns the packet's class at a port with this configuration: 0 is control.
     fn class(&self, port: &PortConfig) -> u8;
     /// Returns a PFC frame for a class.
@@ -34,7 +34,7 @@ pub trait Framed: QueueItem + Copy {
 }
 
 /// Receiver of departures and drops.
-pub trait Outlet<P> {
+pub trait SwitchOutlet<P> {
     /// Reports that a packet's service begins.
     fn depart(&mut self, item: &P, departure: &Departure);
     /// Reports that a packet found no room on its way to `port`.
@@ -54,7 +54,7 @@ pub struct SharedSwitch<P> {
     headroom_drops: u64,
 }
 
-impl<P: Framed> SharedSwitch<P> {
+impl<P: SwitchItem> SharedSwitch<P> {
     /// A switch with these ports: of each the place of its settings and the salt of its chances. `classes` is how many
     /// data classes are in use: each has its reserve and headroom.
     ///
@@ -81,7 +81,14 @@ impl<P: Framed> SharedSwitch<P> {
     /// Queues at `to` a packet that arrived by `from` (or was made here) at `packet.now`. Every earlier decision is
     /// replayed first.
     #[inline(always)]
-    pub fn arrive(&mut self, from: Option<usize>, to: usize, packet: &Arrival, item: &P, out: &mut impl Outlet<P>) {
+    pub fn arrive(
+        &mut self,
+        from: Option<usize>,
+        to: usize,
+        packet: &Arrival,
+        item: &P,
+        out: &mut impl SwitchOutlet<P>,
+    ) {
         let now = packet.now;
         self.advance(now, out);
         let port = &self.ports[to];
@@ -104,7 +111,7 @@ impl<P: Framed> SharedSwitch<P> {
             _ => false,
         };
         let from = from.map_or(NOWHERE, |from| from as u16);
-        self.enqueue(to, class, packet, item, About { size: packet.size, from, booked, marked: false }, out);
+        self.enqueue(to, class, packet, item, PacketMeta { size: packet.size, from, booked, marked: false }, out);
     }
 
     /// Returns whether a packet would make an egress queue longer than the free space of the shared part permits.
@@ -121,33 +128,33 @@ impl<P: Framed> SharedSwitch<P> {
         class: usize,
         packet: &Arrival,
         item: &P,
-        mut about: About,
-        out: &mut impl Outlet<P>,
+        mut meta: PacketMeta,
+        out: &mut impl SwitchOutlet<P>,
     ) {
         let now = packet.now;
         let port = &mut self.ports[to];
         let params = &self.params[port.service.params as usize];
         let salt = port.service.salt;
-        about.marked = params.phantom.as_ref().is_some_and(|phantom| port.phantom.add(phantom, salt, packet));
+        meta.marked = params.phantom.as_ref().is_some_and(|phantom| port.phantom.add(phantom, salt, packet));
         if params.config.mark_at == MarkAt::Enqueue {
             let backlog = port.before(class) + port.service.in_service(params, now);
-            about.marked |= params.ecn.marks(backlog, || draw(salt, packet));
+            meta.marked |= params.ecn.marks(backlog, || draw(salt, packet));
         }
-        about.marked &= packet.ecn_capable;
+        meta.marked &= packet.ecn_capable;
         let held_back = port.service.paused >> class & 1 == 1;
         if !held_back && port.service.idle_at < now && port.service.eligible() == 0 {
             // Nothing that may leave waits before it.
-            self.serve(to, class, item, about, now, out);
+            self.serve(to, class, item, meta, now, out);
             return;
         }
-        port.push(params, class, item, about);
+        port.push(params, class, item, meta);
         if !held_back && !self.next.time_of(to).is_set() {
             self.next.set(to, self.ports[to].service.idle_at);
         }
     }
 
     /// The other end of a port pauses a class, or lets it go on, at `now`.
-    pub fn on_frame(&mut self, port: usize, class: u8, action: PfcAction, now: Time, out: &mut impl Outlet<P>) {
+    pub fn on_frame(&mut self, port: usize, class: u8, action: PfcAction, now: Time, out: &mut impl SwitchOutlet<P>) {
         self.advance(now, out);
         let bit = 1 << (class % CLASSES as u8);
         let target = &mut self.ports[port];
@@ -168,7 +175,7 @@ impl<P: Framed> SharedSwitch<P> {
     /// A relay passes a pause or a resume on to those other ends that are not at rest for another reason: its own buffer
     /// asks for it, or a third port is paused, too.
     #[cold]
-    fn pass_on(&mut self, port: usize, class: usize, action: PfcAction, now: Time, out: &mut impl Outlet<P>) {
+    fn pass_on(&mut self, port: usize, class: usize, action: PfcAction, now: Time, out: &mut impl SwitchOutlet<P>) {
         let paused = |index: usize, it: &SharedPort<P>| index != port && it.service.paused >> class & 1 == 1;
         for other in (0..self.ports.len()).filter(|&other| other != port) {
             let third = self.ports.iter().enumerate().any(|(index, it)| index != other && paused(index, it));
@@ -186,27 +193,27 @@ impl<P: Framed> SharedSwitch<P> {
 
     /// Replays every decision taken before `until`.
     #[inline(always)]
-    pub fn advance(&mut self, until: Time, out: &mut impl Outlet<P>) {
+    pub fn advance(&mut self, until: Time, out: &mut impl SwitchOutlet<P>) {
         if self.next.time() < until {
             self.replay(until, out);
         }
     }
 
     #[inline(never)]
-    fn replay(&mut self, until: Time, out: &mut impl Outlet<P>) {
+    fn replay(&mut self, until: Time, out: &mut impl SwitchOutlet<P>) {
         while self.next.time() < until {
             let (index, now) = (self.next.port(), self.next.time());
             let port = &mut self.ports[index];
             let params = &self.params[port.service.params as usize];
-            let Some((class, about)) = port.take_off(params) else { return };
+            let Some((class, meta)) = port.dequeue(params) else { return };
             let before = port.before(class);
             let SharedPort { service, queues, phantom, .. } = port;
             let Some(WaitingPacket { item, .. }) = queues[class].ring.front() else { return };
-            let departure = service.begin(params, *phantom, before, item, about, (index, class, now));
+            let departure = service.begin(params, *phantom, before, item, meta, (index, class, now));
             self.next.set(index, service.next_at());
             out.depart(item, &departure);
             queues[class].ring.drop_front();
-            self.free(class, about, now, out);
+            self.free(class, meta, now, out);
         }
     }
 
@@ -218,11 +225,11 @@ impl<P: Framed> SharedSwitch<P> {
         let mut examined = 0;
         let mut booked = vec![[0; CLASSES]; self.ports.len()];
         for (index, port) in self.ports.iter().enumerate() {
-            port.check(&self.params[port.service.params as usize]).map_err(|what| format!("port {index}: {what}"))?;
+            port.check(&self.params[port.service.params as usize]).map_err(|error| format!("port {index}: {error}"))?;
             for (class, queue) in port.queues.iter().enumerate() {
                 examined += 1 + queue.ring.len();
-                for about in queue.ring.iter().map(|waiting| waiting.about).filter(|about| about.booked) {
-                    booked[usize::from(about.from)][class] += u64::from(about.size);
+                for meta in queue.ring.iter().map(|waiting| waiting.meta).filter(|meta| meta.booked) {
+                    booked[usize::from(meta.from)][class] += u64::from(meta.size);
                 }
             }
         }
@@ -238,25 +245,33 @@ impl<P: Framed> SharedSwitch<P> {
 
     /// Takes a packet that has not waited into service at a port that is idle at `now`.
     #[inline(always)]
-    fn serve(&mut self, index: usize, class: usize, item: &P, about: About, now: Time, out: &mut impl Outlet<P>) {
+    fn serve(
+        &mut self,
+        index: usize,
+        class: usize,
+        item: &P,
+        meta: PacketMeta,
+        now: Time,
+        out: &mut impl SwitchOutlet<P>,
+    ) {
         let port = &mut self.ports[index];
         let params = &self.params[port.service.params as usize];
         let before = port.before(class);
-        let departure = port.service.begin(params, port.phantom, before, item, about, (index, class, now));
+        let departure = port.service.begin(params, port.phantom, before, item, meta, (index, class, now));
         let next = port.service.next_at();
         if next != self.next.time_of(index) {
             self.next.set(index, next);
         }
         out.depart(item, &departure);
-        self.free(class, about, now, out);
+        self.free(class, meta, now, out);
     }
 
     /// Frees the buffer of a packet that has left.
     #[inline(always)]
-    fn free(&mut self, class: usize, about: About, now: Time, out: &mut impl Outlet<P>) {
-        if about.booked {
-            let from = usize::from(about.from);
-            self.pool.depart(from, class, about.size.into());
+    fn free(&mut self, class: usize, meta: PacketMeta, now: Time, out: &mut impl SwitchOutlet<P>) {
+        if meta.booked {
+            let from = usize::from(meta.from);
+            self.pool.depart(from, class, meta.size.into());
             if self.pool.resumes(from, class) && !self.relays(from, class) {
                 self.send_frame(from, class, PfcAction::Resume, now, out);
             }
@@ -266,7 +281,7 @@ impl<P: Framed> SharedSwitch<P> {
     /// Sends a pause frame, or the one that ends the pause, to the other end of a port: before all that waits there. A
     /// frame of the class that still waits is replaced.
     #[cold]
-    fn send_frame(&mut self, port: usize, class: usize, action: PfcAction, now: Time, out: &mut impl Outlet<P>) {
+    fn send_frame(&mut self, port: usize, class: usize, action: PfcAction, now: Time, out: &mut impl SwitchOutlet<P>) {
         let Some(pfc) = self.config.pfc else { return };
         let item = P::frame(action, class as u8, pfc.frame, now);
         let target = &mut self.ports[port];
@@ -275,9 +290,9 @@ impl<P: Framed> SharedSwitch<P> {
             return;
         }
         let arrival = Arrival { now, ..item.arrival() };
-        let about = About { size: pfc.frame, from: NOWHERE, booked: false, marked: false };
+        let meta = PacketMeta { size: pfc.frame, from: NOWHERE, booked: false, marked: false };
         let waited = target.queues[0].ring.len();
-        self.enqueue(port, 0, &arrival, &item, about, out);
+        self.enqueue(port, 0, &arrival, &item, meta, out);
         self.ports[port].put_first(waited, class);
     }
 
@@ -287,8 +302,8 @@ impl<P: Framed> SharedSwitch<P> {
     }
 
     /// Returns the maximum that it has held.
-    pub fn most_held(&self) -> Bytes {
-        self.pool.most_held()
+    pub fn max_held(&self) -> Bytes {
+        self.pool.max_held()
     }
 
     /// Returns the bytes that arrived by a port and wait.
@@ -302,8 +317,8 @@ impl<P: Framed> SharedSwitch<P> {
     }
 
     /// Returns the maximum that has waited in a port.
-    pub fn most_queued(&self, port: usize) -> Bytes {
-        Bytes::new(self.ports[port].service.most_waiting)
+    pub fn max_queued(&self, port: usize) -> Bytes {
+        Bytes::new(self.ports[port].service.max_waiting)
     }
 
     /// Returns all packets that wait.
@@ -363,9 +378,9 @@ impl<P: Framed> SharedSwitch<P> {
         let mut held = Vec::new();
         for (index, port) in self.ports.iter().enumerate() {
             for class in (0..CLASSES).filter(|&class| port.service.paused >> class & 1 == 1) {
-                let lying = port.queues[class].ring.iter().filter(|it| it.about.booked);
-                let lying = lying.map(|it| usize::from(it.about.from));
-                let waiting = lying.filter(|&from| self.pool.is_paused(from, class));
+                let waiting_from = port.queues[class].ring.iter().filter(|it| it.meta.booked);
+                let waiting_from = waiting_from.map(|it| usize::from(it.meta.from));
+                let waiting = waiting_from.filter(|&from| self.pool.is_paused(from, class));
                 let others = (0..self.ports.len()).filter(|&other| relays && other != index);
                 for from in waiting.chain(others) {
                     let entry = (index, from, class as u8);
@@ -387,46 +402,46 @@ mod tests {
 
     /// A packet of a class, or a pause or resume frame for it.
     #[derive(Clone, Copy, Debug)]
-    struct Thing {
+    struct TestItem {
         class: u8,
         pause: Option<PfcAction>,
         at: Arrival,
     }
 
-    impl QueueItem for Thing {
+    impl QueueItem for TestItem {
         fn arrival(&self) -> Arrival {
             self.at
         }
     }
 
-    impl Framed for Thing {
+    impl SwitchItem for TestItem {
         fn class(&self, _: &PortConfig) -> u8 {
             if self.pause.is_some() { 0 } else { self.class }
         }
 
         fn frame(action: PfcAction, class: u8, size: u32, now: Time) -> Self {
-            Self { pause: Some(action), ..thing(class, size, now) }
+            Self { pause: Some(action), ..item(class, size, now) }
         }
     }
 
-    fn thing(class: u8, size: u32, now: Time) -> Thing {
+    fn item(class: u8, size: u32, now: Time) -> TestItem {
         let at =
             Arrival { now, size, ecn_capable: true, control: false, credit: false, expendable: false, identity: 0 };
-        Thing { class, pause: None, at }
+        TestItem { class, pause: None, at }
     }
 
     /// Departures: (start of service, port, item); and drops: ports.
     #[derive(Default)]
     struct DepartureLog {
-        left: Vec<(Time, usize, Thing)>,
+        left: Vec<(Time, usize, TestItem)>,
         dropped: Vec<usize>,
     }
 
-    impl Outlet<Thing> for DepartureLog {
-        fn depart(&mut self, item: &Thing, departure: &Departure) {
+    impl SwitchOutlet<TestItem> for DepartureLog {
+        fn depart(&mut self, item: &TestItem, departure: &Departure) {
             self.left.push((departure.begins, departure.port, *item));
         }
-        fn drop(&mut self, _: &Thing, port: usize) {
+        fn drop(&mut self, _: &TestItem, port: usize) {
             self.dropped.push(port);
         }
     }
@@ -441,15 +456,15 @@ mod tests {
     const OPEN: Switch = Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: false };
 
     /// A switch with ports of 8 Gb/s: a byte a nanosecond.
-    fn switch(config: Switch, ports: usize, port: impl Fn(&mut PortConfig)) -> SharedSwitch<Thing> {
+    fn switch(config: Switch, ports: usize, port: impl Fn(&mut PortConfig)) -> SharedSwitch<TestItem> {
         let mut settings = PortConfig::new(Rate::from_gbps(8), Span::from_us(1));
         port(&mut settings);
         let params = PortParams::new(&settings).unwrap();
         SharedSwitch::new(config, [params].into(), (0..ports as u64).map(|port| (0, port)), 2)
     }
 
-    fn arrive(switch: &mut SharedSwitch<Thing>, from: usize, to: usize, thing: Thing, log: &mut DepartureLog) {
-        switch.arrive(Some(from), to, &thing.at, &thing, log);
+    fn arrive(switch: &mut SharedSwitch<TestItem>, from: usize, to: usize, item: TestItem, log: &mut DepartureLog) {
+        switch.arrive(Some(from), to, &item.at, &item, log);
     }
 
     /// A packet that leaves at once has had its class's turn, like one that waited.
@@ -457,7 +472,7 @@ mod tests {
     fn classes_take_turns_from_the_first_packet_on() {
         let (mut switch, mut log) = (switch(OPEN, 2, |_| {}), DepartureLog::default());
         for (ps, class) in [(1, 1), (2, 1), (3, 2), (4, 1), (5, 2)] {
-            arrive(&mut switch, 0, 1, thing(class, 1_000, Time::from_ps(ps)), &mut log);
+            arrive(&mut switch, 0, 1, item(class, 1_000, Time::from_ps(ps)), &mut log);
         }
         switch.advance(Time::NEVER, &mut log);
         let classes: Vec<u8> = log.left.iter().map(|(.., it)| it.class).collect();
@@ -496,7 +511,7 @@ mod tests {
         let config = Switch { pfc: Some(Pfc { frame: 64, relay: true }), ..OPEN };
         let (mut switch, mut log) = (switch(config, 2, |_| {}), DepartureLog::default());
         for (ps, class) in [(1, 1), (2, 1), (3, 0), (4, 0)] {
-            let packet = thing(class, 1_000, Time::from_ps(ps));
+            let packet = item(class, 1_000, Time::from_ps(ps));
             switch.arrive(Some(0), 1, &packet.at, &packet, &mut log);
         }
         switch.on_frame(0, 3, PfcAction::Pause, Time::from_ps(5), &mut log);
@@ -518,7 +533,7 @@ mod tests {
         let mut log = DepartureLog::default();
         // At 500 ns half of the first packet is left: 500 + 1,000 wait, and 1,001 more are too many.
         for (ps, size) in [(1, 1_000), (2, 1_000), (500_001, 1_001), (500_001, 1_000)] {
-            arrive(&mut switch, 0, 1, thing(1, size, Time::from_ps(ps)), &mut log);
+            arrive(&mut switch, 0, 1, item(1, size, Time::from_ps(ps)), &mut log);
         }
         assert_eq!((log.dropped, switch.headroom_drops(), switch.queue(1)), (vec![1], 0, Bytes::new(2_000)));
     }

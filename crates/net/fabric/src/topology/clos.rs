@@ -75,7 +75,7 @@ impl Clos {
     /// # Errors
     /// As [`Clos::build`], but for ports.
     pub fn lay(&self) -> Result<Builder, NetworkError> {
-        let shape = |what: String| Err(NetworkError::Shape(what));
+        let shape = |message: String| Err(NetworkError::Shape(message));
         if self.datacenters == 0 || self.pods == 0 || self.edges == 0 {
             return shape("a tree has at least one datacenter, pod and edge switch".into());
         }
@@ -141,8 +141,8 @@ impl Clos {
                     tops.push(switch);
                 }
             }
-            for (place, &aggregation) in aggregations.iter().enumerate() {
-                for &core in &cores[place * part..(place + 1) * part] {
+            for (index, &aggregation) in aggregations.iter().enumerate() {
+                for &core in &cores[index * part..(index + 1) * part] {
                     builder.connect(aggregation, core, LinkClass::Core, self.core, self.core);
                 }
             }
@@ -231,7 +231,7 @@ mod tests {
 
     /// GEMINI's testbed: two racks a datacenter, both joined to the border.
     #[test]
-    fn racks_may_hang_from_the_border() {
+    fn racks_may_attach_to_the_border() {
         let network = Clos { pods: 1, edges: 2, aggregations: 0, cores: 0, ..hpcc(2) }.build().unwrap();
         assert_eq!((network.hosts().len(), network.nodes().len()), (64, 64 + 2 * 3));
         let routes = Routes::new(&network).unwrap();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn tiers_that_do_not_fit_are_refused() {
+    fn mismatched_tiers_are_rejected() {
         let refusal = |it: Clos| it.build().unwrap_err().to_string();
         assert!(refusal(Clos { cores: 6, ..hpcc(1) }).contains("no multiple"));
         assert!(refusal(Clos { cores: 0, ..hpcc(1) }).contains("5 pods"));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn relays_stand_in_every_long_haul() {
+    fn every_long_haul_gets_relays() {
         let mut builder = hpcc(2).lay().unwrap();
         let plain = PortConfig::new(Rate::from_gbps(400), Span::from_us(1));
         let switch = Switch {

@@ -46,7 +46,7 @@ impl FatTrees {
     /// # Errors
     /// As [`FatTrees::build`], but for ports.
     pub fn lay(&self) -> Result<Builder, NetworkError> {
-        let shape = |what: String| Err(NetworkError::Shape(what));
+        let shape = |message: String| Err(NetworkError::Shape(message));
         if self.k < 2 || !self.k.is_multiple_of(2) {
             return shape(format!("a fat tree's k is even and at least 2, not {}", self.k));
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_k_is_refused() {
+    fn an_odd_k_is_rejected() {
         let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
         let odd = FatTrees { k: 7, ..FatTrees::uno(port, Span::from_ms(1)) };
         assert!(odd.build().unwrap_err().to_string().contains("not 7"));

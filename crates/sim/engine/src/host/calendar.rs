@@ -29,7 +29,7 @@ pub(super) enum Due {
     /// The host's queue of credits lets the first one out.
     CreditQueue,
     /// The host sends the next credit for data that it is to receive.
-    Give,
+    HostCredit,
     /// An end of a flow acts on its credits.
     Credits(u32, FlowSide),
 }
@@ -64,9 +64,9 @@ impl Calendar {
 
     /// Puts an entry down, not in the past.
     #[inline]
-    pub(super) fn put(&mut self, time: Time, due: Due) {
+    pub(super) fn schedule(&mut self, time: Time, due: Due) {
         debug_assert!(time.is_set(), "{due:?} is never due");
-        debug_assert!(time >= self.done, "{due:?} at {time:?} is put into the past: it is {:?}", self.done);
+        debug_assert!(time >= self.done, "{due:?} at {time:?} is scheduled in the past: the time is {:?}", self.done);
         self.heap.push(Reverse((time, due)));
         self.first_at = self.first_at.min(time);
     }
@@ -80,7 +80,7 @@ impl Calendar {
         }
         let Reverse((time, due)) = self.heap.pop()?;
         self.first_at = self.heap.peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
-        debug_assert!(self.done <= time && time <= now, "{due:?} at {time:?} comes out at {now:?}");
+        debug_assert!(self.done <= time && time <= now, "{due:?} scheduled at {time:?} fires at {now:?}");
         self.done = time;
         Some((time, due))
     }
@@ -99,7 +99,7 @@ impl Calendar {
     pub(super) fn check(&self, now: Time) -> Result<usize, String> {
         let first = self.heap.iter().map(|Reverse((time, _))| *time).min().unwrap_or(Time::NEVER);
         if first != self.first_at {
-            return Err(format!("the calendar's first entry is at {first:?} and not at {:?}", self.first_at));
+            return Err(format!("the calendar's first entry is at {first:?} instead of {:?}", self.first_at));
         }
         if first < now {
             return Err(format!("an entry of the calendar was due at {first:?}"));
@@ -115,7 +115,7 @@ mod tests {
 
     /// At one time: in order of causes, then of flows, and at a flow's ends the sender first.
     #[test]
-    fn what_is_due_at_one_time_has_an_order() {
+    fn simultaneous_events_are_ordered() {
         let dues = [
             Due::Delayed,
             Due::Start(0),
@@ -130,7 +130,7 @@ mod tests {
         ];
         let mut calendar = Calendar::new();
         for &due in dues.iter().rev() {
-            calendar.put(Time::from_ns(5), due);
+            calendar.schedule(Time::from_ns(5), due);
         }
         assert!(calendar.take(Time::from_ns(4)).is_none());
         let taken: Vec<Due> = std::iter::from_fn(|| calendar.take(Time::from_ns(5))).map(|(_, due)| due).collect();
@@ -144,24 +144,24 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "put into the past")]
+    #[should_panic(expected = "scheduled in the past")]
     #[cfg(debug_assertions)]
     fn nothing_is_put_into_the_past() {
         let mut calendar = Calendar::new();
-        calendar.put(Time::from_ns(5), Due::Start(0));
+        calendar.schedule(Time::from_ns(5), Due::Start(0));
         calendar.take(Time::from_ns(6));
-        calendar.put(Time::from_ns(4), Due::Timer(0));
+        calendar.schedule(Time::from_ns(4), Due::Timer(0));
     }
 
     #[test]
-    fn what_is_wrong_is_found() {
+    fn check_finds_each_inconsistency() {
         let ns = Time::from_ns;
         let mut calendar = Calendar::new();
         for at in 1..9 {
-            calendar.put(ns(at), Due::Timer(at as u32));
+            calendar.schedule(ns(at), Due::Timer(at as u32));
         }
         assert_eq!(calendar.check(ns(1)), Ok(9));
-        calendar.put(ns(2), Due::Start(1));
+        calendar.schedule(ns(2), Due::Start(1));
         assert_eq!(calendar.remembered(), (1..9).map(|at| (ns(at), Due::Timer(at as u32))).collect::<Vec<_>>());
         assert!(calendar.check(ns(2)).unwrap_err().contains("was due"));
         calendar.first_at = ns(7);
@@ -171,7 +171,7 @@ mod tests {
     proptest! {
         /// The calendar matches a sorted list.
         #[test]
-        fn as_a_sorted_list(steps in proptest::collection::vec((0..9u64, 0..5u64, 0..6u32), 1..200)) {
+        fn calendar_matches_a_sorted_list(steps in proptest::collection::vec((0..9u64, 0..5u64, 0..6u32), 1..200)) {
             let (mut calendar, mut list) = (Calendar::new(), Vec::new());
             let mut now = 0;
             for (ahead, passes, flow) in steps {
@@ -179,7 +179,7 @@ mod tests {
                     Due::Delayed, Due::Start(flow), Due::Timer(flow), Due::Flush(flow), Due::Block(flow), Due::CreditQueue,
                     Due::Credits(flow, if ahead % 2 == 0 { FlowSide::Sender } else { FlowSide::Receiver }),
                 ][flow as usize];
-                calendar.put(Time::from_ns(now + ahead), due);
+                calendar.schedule(Time::from_ns(now + ahead), due);
                 list.push((Time::from_ns(now + ahead), due));
                 list.sort_unstable();
                 prop_assert_eq!(calendar.first_at(), list[0].0);

@@ -40,7 +40,7 @@ impl HostQueues {
         }
     }
 
-    fn calls(&self, time: Time, due: Due) -> bool {
+    fn has_entry(&self, time: Time, due: Due) -> bool {
         self.calendar.binary_search(&(time, due)).is_ok()
     }
 }
@@ -59,7 +59,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
     ) -> Result<usize, (usize, String)> {
         let mut examined = self.senders.len() + self.receivers.len();
         for (host, state) in self.states.iter().enumerate() {
-            examined += state.calendar.check(now).map_err(|what| (host, what))?;
+            examined += state.calendar.check(now).map_err(|error| (host, error))?;
         }
         let waiting: Vec<HostQueues> = self.states.iter().map(HostQueues::of).collect();
         examined += waiting.iter().map(|it| it.ready.len() + it.paced.len() + it.parked.len()).sum::<usize>();
@@ -67,21 +67,21 @@ impl<L: ControlLaw> PartitionHosts<L> {
             let Some(active) = active else { continue };
             let host = local(setup.flows[active.flow as usize].src);
             let checked = self.check_sender(&waiting[host], slot, active);
-            examined += checked.map_err(|what| (host, format!("flow {}: {what}", active.flow)))?;
+            examined += checked.map_err(|error| (host, format!("flow {}: {error}", active.flow)))?;
         }
         for (slot, receiving) in (0..).zip(&self.receivers) {
             let Some(receiving) = receiving else { continue };
             let flow = receiving.flow();
             let host = local(setup.flows[flow as usize].dst);
             let checked = self.check_receiver(&waiting[host], slot, receiving);
-            checked.map_err(|what| (host, format!("flow {flow}: {what}")))?;
+            checked.map_err(|error| (host, format!("flow {flow}: {error}")))?;
         }
-        for (active, free, places, what) in [
+        for (active, free, slots, label) in [
             (self.senders.iter().flatten().count(), self.free_senders.len(), self.senders.len(), "senders"),
             (self.receivers.iter().flatten().count(), self.free_receivers.len(), self.receivers.len(), "receivers"),
         ] {
-            if active + free != places {
-                return Err((0, format!("{active} {what} and {free} free places of {places}")));
+            if active + free != slots {
+                return Err((0, format!("{active} {label} and {free} free slots of {slots}")));
             }
         }
         let active = self.senders.iter().flatten().count() as u64;
@@ -112,7 +112,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
 
     fn check_sender(&self, waiting: &HostQueues, slot: u32, active: &Active<L>) -> Result<usize, String> {
         if self.sender_of[active.flow as usize] != slot {
-            return Err(format!("its sender lies at {slot} and is looked for elsewhere"));
+            return Err(format!("its sender is at {slot} and is looked for elsewhere"));
         }
         let mut examined = active.sender.check()?;
         let turn = (slot, active.flow);
@@ -125,13 +125,15 @@ impl<L: ControlLaw> PartitionHosts<L> {
         if !waits {
             return Err(format!("it is {:?} and does not wait there", active.queued));
         }
-        if !waiting.calls(active.armed, Due::Timer(active.flow)) {
+        if !waiting.has_entry(active.armed, Due::Timer(active.flow)) {
             return Err(format!("its timer of {:?} is not in the calendar", active.armed));
         }
         if let Some(at) = &active.edge {
             examined += at.edge.as_ref().map_or(Ok(0), HostShim::check)?;
-            if at.called_at.is_set() && !waiting.calls(at.called_at, Due::Credits(active.flow, FlowSide::Sender)) {
-                return Err(format!("its credits' time of {:?} is not in the calendar", at.called_at));
+            if at.scheduled_at.is_set()
+                && !waiting.has_entry(at.scheduled_at, Due::Credits(active.flow, FlowSide::Sender))
+            {
+                return Err(format!("its credits' time of {:?} is not in the calendar", at.scheduled_at));
             }
         }
         Ok(examined)
@@ -139,9 +141,12 @@ impl<L: ControlLaw> PartitionHosts<L> {
 
     fn check_receiver(&self, waiting: &HostQueues, slot: u32, receiving: &Receiving) -> Result<(), String> {
         if self.receiver_of[receiving.flow() as usize] != slot {
-            return Err(format!("its receiver lies at {slot} and is looked for elsewhere"));
+            return Err(format!("its receiver is at {slot} and is looked for elsewhere"));
         }
-        let missing = receiving.calls().into_iter().find(|&(time, due)| time.is_set() && !waiting.calls(time, due));
+        let missing = receiving
+            .calendar_entries()
+            .into_iter()
+            .find(|&(time, due)| time.is_set() && !waiting.has_entry(time, due));
         match missing {
             Some((time, due)) => Err(format!("{due:?} at {time:?} is not in the calendar")),
             None => Ok(()),
@@ -191,7 +196,7 @@ mod tests {
             symmetric: false,
             flows: vec![flow],
             host: HostConfig { small_queue: Some(Bytes::new(8_192)), ..HostConfig::default() },
-            causes: experiment::Dependencies::default(),
+            dependencies: experiment::Dependencies::default(),
             modules: Vec::new(),
             ties: experiment::TieBreak::default(),
             series: experiment::SeriesConfig::default(),
@@ -203,15 +208,15 @@ mod tests {
 
     /// Each broken invariant of a host with one sent packet is detected.
     #[test]
-    fn what_is_broken_is_found() {
+    fn check_finds_each_broken_invariant() {
         type Break = fn(&mut PartitionHosts<Fixed>);
         let breaks: [(Break, &str); 7] = [
             (|_| {}, ""),
             (|hosts| _ = hosts.states[0].ready.pop_front(), "it is Runnable and does not wait there"),
             (|hosts| _ = hosts.states[0].calendar.take(Time::NEVER), "is not in the calendar"),
             (|hosts| hosts.sender_of[0] = 7, "is looked for elsewhere"),
-            (|hosts| hosts.senders.push(None), "1 senders and 0 free places of 2"),
-            (|hosts| hosts.receivers.push(None), "0 receivers and 0 free places of 1"),
+            (|hosts| hosts.senders.push(None), "1 senders and 0 free slots of 2"),
+            (|hosts| hosts.receivers.push(None), "0 receivers and 0 free slots of 1"),
             (|hosts| hosts.receiver_of[0] = 3, "there is no receiver at 3"),
         ];
         let setup = setup();

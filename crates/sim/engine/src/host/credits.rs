@@ -34,27 +34,27 @@ pub(super) struct HostCredits {
     queue: CreditShaper<Packet>,
     drops: u64,
     /// The next release of the queue, if it is in the host's calendar.
-    called_at: Option<Time>,
-    giving: Giving,
+    scheduled_at: Option<Time>,
+    scheduler: HostCreditScheduler,
 }
 
 /// State of a host that sends credits for its own link.
 #[derive(Default)]
-struct Giving {
+struct HostCreditScheduler {
     /// Flows with due credits, in turn.
     turns: VecDeque<u32>,
     /// The time at which the link has room for the data of the next credit.
     next: Time,
     /// The time of the next credit, if it is in the host's calendar.
-    called_at: Option<Time>,
+    scheduled_at: Option<Time>,
 }
 
 /// A flow to which its receiver's host sends credits.
 #[derive(Default)]
-struct Given {
+struct HostCreditState {
     /// Credits that it has requested and that it has received, from its start.
-    asked: u32,
-    got: u32,
+    requested: u32,
+    granted: u32,
     /// Credits that were sent to it again.
     repeated: u32,
 }
@@ -62,7 +62,7 @@ struct Given {
 /// The receiving end.
 pub(super) struct HostAckState<L> {
     part: CreditRole<L>,
-    called_at: Time,
+    scheduled_at: Time,
     /// Header of the packets that it sends, except for their times and sizes.
     back: ForwardingHeader,
 }
@@ -71,24 +71,24 @@ enum CreditRole<L> {
     Credits(CreditReceiver<L>),
     Echoes(EmulationReceiver),
     /// The host sends them.
-    Given(Given),
+    Host(HostCreditState),
 }
 
 /// Counters of a flow that are kept elsewhere than at its sender.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Elsewhere {
+pub struct ReceiverCounters {
     credits: CreditStats,
     actions: LawActions,
     /// Payload received, if the sender is informed only at the end.
-    came: Bytes,
+    received: Bytes,
 }
 
-impl Elsewhere {
+impl ReceiverCounters {
     /// Adds it to the flow's outcome.
     pub fn add_to(&self, flow: &mut FlowOutcome) {
         flow.credits.add(&self.credits);
         flow.actions.add(&self.actions);
-        flow.delivered = flow.delivered.max(self.came);
+        flow.delivered = flow.delivered.max(self.received);
     }
 }
 
@@ -122,13 +122,13 @@ impl<L: ControlLaw> Active<L> {
 impl HostState {
     /// Schedules a sending end that may have changed its next time.
     #[inline]
-    pub(super) fn call<L: ControlLaw>(&mut self, active: &mut Active<L>, now: Time) {
+    pub(super) fn schedule_sender<L: ControlLaw>(&mut self, active: &mut Active<L>, now: Time) {
         let Some(at) = &mut active.edge else { return };
         let Some(scheduled) = at.scheduled() else { return };
         let next = scheduled.next_action(&mut active.sender, now);
-        if next < at.called_at {
-            at.called_at = next;
-            self.calendar.put(next, Due::Credits(active.flow, FlowSide::Sender));
+        if next < at.scheduled_at {
+            at.scheduled_at = next;
+            self.calendar.schedule(next, Due::Credits(active.flow, FlowSide::Sender));
         }
     }
 
@@ -139,30 +139,30 @@ impl HostState {
         let arrival = Arrival { now: self.now, ..packet.arrival() };
         match credits.queue.offer(params, packet, &arrival) {
             Offered::Leaves(packet) => return Some(packet),
-            Offered::Waits => self.call_queue(params),
+            Offered::Waits => self.schedule_queue_release(params),
             Offered::Refused(_) => credits.drops += 1,
         }
         None
     }
 
     /// Schedules the next credit of the host, if one is due and not yet scheduled.
-    fn call_giving(&mut self) {
+    fn schedule_host_credit(&mut self) {
         let Some(credits) = &mut self.credits else { return };
-        let giving = &mut credits.giving;
-        if giving.called_at.is_none() && !giving.turns.is_empty() {
-            let time = giving.next.max(self.now);
-            giving.called_at = Some(time);
-            self.calendar.put(time, Due::Give);
+        let scheduler = &mut credits.scheduler;
+        if scheduler.scheduled_at.is_none() && !scheduler.turns.is_empty() {
+            let time = scheduler.next.max(self.now);
+            scheduler.scheduled_at = Some(time);
+            self.calendar.schedule(time, Due::HostCredit);
         }
     }
 
     /// Schedules the next release of the host's queue, if a packet waits and that is not yet scheduled.
-    fn call_queue(&mut self, params: &CreditParams) {
+    fn schedule_queue_release(&mut self, params: &CreditParams) {
         let Some(credits) = &mut self.credits else { return };
         let Some(next) = credits.queue.eligible_at(params) else { return };
-        if credits.called_at.is_none_or(|at| next < at) {
-            credits.called_at = Some(next);
-            self.calendar.put(next, Due::CreditQueue);
+        if credits.scheduled_at.is_none_or(|at| next < at) {
+            credits.scheduled_at = Some(next);
+            self.calendar.schedule(next, Due::CreditQueue);
         }
     }
 
@@ -174,13 +174,13 @@ impl HostState {
     }
 
     /// Sends a credit or an emulation packet that leaves the host's queue.
-    fn depart(&mut self, mut packet: Packet, setup: &Setup, wire: &mut impl Nic) {
+    fn depart(&mut self, mut packet: Packet, setup: &Setup, nic: &mut impl Nic) {
         packet.time = self.now;
         if let Body::Emulation { number, .. } = packet.body() {
             let src = setup.flows[packet.flow as usize].src;
-            packet = packet.saying(Body::Emulation { number, clock_ns: setup.clock_ns(src, self.now) });
+            packet = packet.with_body(Body::Emulation { number, clock_ns: setup.clock_ns(src, self.now) });
         }
-        self.answer(packet, TelemetrySlot::NONE, wire);
+        self.send_reply(packet, TelemetrySlot::NONE, nic);
     }
 }
 
@@ -193,17 +193,17 @@ impl<L> PartitionHosts<L> {
 
 impl<L: ControlLaw> PartitionHosts<L> {
     /// Releases the packets of the host's queue that may leave, if this is the time that was scheduled last.
-    pub(super) fn release_credits(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Nic) {
+    pub(super) fn release_credits(&mut self, host: usize, time: Time, setup: &Setup, nic: &mut impl Nic) {
         match &mut self.states[host].credits {
-            Some(credits) if credits.called_at == Some(time) => credits.called_at = None,
+            Some(credits) if credits.scheduled_at == Some(time) => credits.scheduled_at = None,
             _ => return,
         }
         let Some(params) = setup.network.port(self.states[host].uplink).credits() else { return };
         while let Some(packet) = self.states[host].release(params) {
             self.left(host, &packet);
-            self.states[host].depart(packet, setup, wire);
+            self.states[host].depart(packet, setup, nic);
         }
-        self.states[host].call_queue(params);
+        self.states[host].schedule_queue_release(params);
     }
 
     /// Records an emulation packet that leaves its host.
@@ -222,20 +222,20 @@ impl<L: ControlLaw> PartitionHosts<L> {
         if slot == NO_SLOT { None } else { self.senders[slot as usize].as_mut() }
     }
 
-    pub(super) fn act_as_sender(
+    pub(super) fn run_credit_sender(
         &mut self,
         host: usize,
         flow: u32,
         time: Time,
         now: Time,
         setup: &Setup,
-        wire: &mut impl Nic,
+        nic: &mut impl Nic,
     ) {
         let slot = self.sender_of[flow as usize];
         let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let state = &mut self.states[host];
         match &mut active.edge {
-            Some(at) if at.called_at == time => at.called_at = Time::NEVER,
+            Some(at) if at.scheduled_at == time => at.scheduled_at = Time::NEVER,
             _ => return,
         }
         active.sample(now, &mut self.samples);
@@ -251,49 +251,49 @@ impl<L: ControlLaw> PartitionHosts<L> {
             };
             let mut packet = active.signal(body, now, setup);
             let Signal::Emulation { expendable, .. } = signal else {
-                state.answer(packet, TelemetrySlot::NONE, wire);
+                state.send_reply(packet, TelemetrySlot::NONE, nic);
                 continue;
             };
             if expendable {
                 packet.set_expendable();
             }
             if let Some(packet) = state.offer(packet, setup) {
-                state.depart(packet, setup, wire);
+                state.depart(packet, setup, nic);
             }
         }
-        state.call(active, now);
+        state.schedule_sender(active, now);
     }
 
-    pub(super) fn act_as_receiver(
+    pub(super) fn run_credit_receiver(
         &mut self,
         host: usize,
         flow: u32,
         time: Time,
         now: Time,
         setup: &Setup,
-        wire: &mut impl Nic,
+        nic: &mut impl Nic,
     ) {
-        let Some(answering) = self.answering.get_mut(&flow).filter(|it| it.called_at == time) else { return };
-        answering.called_at = Time::NEVER;
+        let Some(ack_state) = self.receiver_credits.get_mut(&flow).filter(|it| it.scheduled_at == time) else { return };
+        ack_state.scheduled_at = Time::NEVER;
         let state = &mut self.states[host];
-        match &mut answering.part {
-            CreditRole::Credits(crediting) => {
-                while let Some(number) = crediting.act(now) {
-                    if let Some(packet) = state.offer(answering.back.credit(number, now), setup) {
-                        state.depart(packet, setup, wire);
+        match &mut ack_state.part {
+            CreditRole::Credits(credit_receiver) => {
+                while let Some(number) = credit_receiver.act(now) {
+                    if let Some(packet) = state.offer(ack_state.back.credit(number, now), setup) {
+                        state.depart(packet, setup, nic);
                     }
                 }
             }
-            CreditRole::Given(_) => {}
-            CreditRole::Echoes(echoing) => {
-                if echoing.next_action() <= now
-                    && let Some(echo) = echoing.flush()
+            CreditRole::Host(_) => {}
+            CreditRole::Echoes(emulation_receiver) => {
+                if emulation_receiver.next_action() <= now
+                    && let Some(echo) = emulation_receiver.flush()
                 {
-                    state.answer(answering.back.echo(echo, now), TelemetrySlot::NONE, wire);
+                    state.send_reply(ack_state.back.echo(echo, now), TelemetrySlot::NONE, nic);
                 }
             }
         }
-        state.call_back(flow, answering);
+        state.schedule_receiver(flow, ack_state);
     }
 
     /// Handles a request, a stop or an emulation packet that arrives.
@@ -302,13 +302,13 @@ impl<L: ControlLaw> PartitionHosts<L> {
         host: usize,
         packet: &Packet,
         context: &Context<F>,
-        wire: &mut impl Nic,
+        nic: &mut impl Nic,
     ) {
         let (setup, now) = (context.setup, packet.time);
         let spec = &setup.flows[packet.flow as usize];
         let complete = self.receiver_of[packet.flow as usize] == DONE;
         if complete {
-            let answer = match packet.body() {
+            let reply = match packet.body() {
                 // The path of the data was kept free: its sender is notified, even if it ignores that.
                 Body::Emulation { number, .. } => {
                     ForwardingHeader::back(packet, spec).echo(Echo { newest: number, map: 1 }, now)
@@ -317,108 +317,114 @@ impl<L: ControlLaw> PartitionHosts<L> {
                 Body::Request { .. } => last_acknowledgement(packet, spec, setup),
                 _ => return,
             };
-            self.states[host].answer(answer, TelemetrySlot::NONE, wire);
+            self.states[host].send_reply(reply, TelemetrySlot::NONE, nic);
             return;
         }
-        let answering = self.answering.entry(packet.flow).or_insert_with(|| {
-            let part = answering_part(packet.flow, spec, context);
-            HostAckState { part, called_at: Time::NEVER, back: ForwardingHeader::back(packet, spec) }
+        let ack_state = self.receiver_credits.entry(packet.flow).or_insert_with(|| {
+            let part = credit_role(packet.flow, spec, context);
+            HostAckState { part, scheduled_at: Time::NEVER, back: ForwardingHeader::back(packet, spec) }
         });
-        match (&mut answering.part, packet.body()) {
-            (CreditRole::Credits(crediting), Body::Request { packets }) => crediting.on_request(now, packets),
-            (CreditRole::Credits(crediting), Body::Stop) => crediting.stop(),
-            (CreditRole::Given(given), Body::Request { packets }) => {
+        match (&mut ack_state.part, packet.body()) {
+            (CreditRole::Credits(credit_receiver), Body::Request { packets }) => {
+                credit_receiver.on_request(now, packets);
+            }
+            (CreditRole::Credits(credit_receiver), Body::Stop) => credit_receiver.stop(),
+            (CreditRole::Host(state_of_flow), Body::Request { packets }) => {
                 let state = &mut self.states[host];
-                let waits = given.got < given.asked;
-                given.asked = given.asked.max(packets);
-                if given.got < given.asked {
+                let waits = state_of_flow.granted < state_of_flow.requested;
+                state_of_flow.requested = state_of_flow.requested.max(packets);
+                if state_of_flow.granted < state_of_flow.requested {
                     if !waits {
-                        state.credits.get_or_insert_default().giving.turns.push_back(packet.flow);
-                        state.call_giving();
+                        state.credits.get_or_insert_default().scheduler.turns.push_back(packet.flow);
+                        state.schedule_host_credit();
                     }
-                } else if let Some(last) = given.got.checked_sub(1) {
+                } else if let Some(last) = state_of_flow.granted.checked_sub(1) {
                     // A sender that requests credits that it was already granted has missed the last one.
-                    given.repeated += 1;
-                    state.answer(answering.back.credit(last, now), TelemetrySlot::NONE, wire);
+                    state_of_flow.repeated += 1;
+                    state.send_reply(ack_state.back.credit(last, now), TelemetrySlot::NONE, nic);
                 }
             }
-            (CreditRole::Echoes(echoing), Body::Emulation { number, clock_ns }) => {
+            (CreditRole::Echoes(emulation_receiver), Body::Emulation { number, clock_ns }) => {
                 let here_ns = setup.clock_ns(spec.dst, now);
                 let delay = Span::from_ns(here_ns.wrapping_sub(clock_ns).cast_signed().into());
-                for echo in echoing.on_emulation(now, number, delay).into_iter().flatten() {
-                    self.states[host].answer(answering.back.echo(echo, now), TelemetrySlot::NONE, wire);
+                for echo in emulation_receiver.on_emulation(now, number, delay).into_iter().flatten() {
+                    self.states[host].send_reply(ack_state.back.echo(echo, now), TelemetrySlot::NONE, nic);
                 }
             }
             _ => {}
         }
-        self.states[host].call_back(packet.flow, answering);
+        self.states[host].schedule_receiver(packet.flow, ack_state);
     }
 
     /// Sends the host's next credit for its link, if this is the time that was scheduled last.
-    pub(super) fn give(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Nic) {
+    pub(super) fn send_host_credit(&mut self, host: usize, time: Time, setup: &Setup, nic: &mut impl Nic) {
         let state = &mut self.states[host];
         let Some(credits) = &mut state.credits else { return };
-        let giving = &mut credits.giving;
-        if giving.called_at != Some(time) {
+        let scheduler = &mut credits.scheduler;
+        if scheduler.scheduled_at != Some(time) {
             return;
         }
-        giving.called_at = None;
-        while let Some(flow) = giving.turns.pop_front() {
+        scheduler.scheduled_at = None;
+        while let Some(flow) = scheduler.turns.pop_front() {
             // Flows that have everything wait no more.
-            let Some(HostAckState { part: CreditRole::Given(given), back, .. }) = self.answering.get_mut(&flow) else {
+            let Some(HostAckState { part: CreditRole::Host(state_of_flow), back, .. }) =
+                self.receiver_credits.get_mut(&flow)
+            else {
                 continue;
             };
-            let credit = back.credit(given.got, state.now);
-            given.got += 1;
-            if given.got < given.asked {
-                giving.turns.push_back(flow);
+            let credit = back.credit(state_of_flow.granted, state.now);
+            state_of_flow.granted += 1;
+            if state_of_flow.granted < state_of_flow.requested {
+                scheduler.turns.push_back(flow);
             }
             let packet = Bytes::new(u64::from(setup.host.mss + setup.host.header));
             let downlink = setup.network.links()[state.uplink.index()].reverse;
-            giving.next = state.now + setup.network.port(downlink).config().rate.tx_time(packet);
-            state.answer(credit, TelemetrySlot::NONE, wire);
+            scheduler.next = state.now + setup.network.port(downlink).config().rate.tx_time(packet);
+            state.send_reply(credit, TelemetrySlot::NONE, nic);
             break;
         }
-        state.call_giving();
+        state.schedule_host_credit();
     }
 
     /// Handles arriving data of a flow that uses a credit.
     pub(super) fn on_scheduled(&mut self, flow: u32, now: Time, credit: u32) {
-        if let Some(answering) = self.answering.get_mut(&flow)
-            && let CreditRole::Credits(crediting) = &mut answering.part
+        if let Some(ack_state) = self.receiver_credits.get_mut(&flow)
+            && let CreditRole::Credits(credit_receiver) = &mut ack_state.part
         {
-            crediting.on_data(now, credit);
+            credit_receiver.on_data(now, credit);
         }
     }
 
     /// Ends the receiving end of a flow that is completely received.
-    pub(super) fn end_answering(&mut self, host: usize, flow: u32, wire: &mut impl Nic) {
-        let Some(mut answering) = self.answering.remove(&flow) else { return };
-        if let CreditRole::Echoes(echoing) = &mut answering.part
-            && let Some(echo) = echoing.flush()
+    pub(super) fn end_credit_receiver(&mut self, host: usize, flow: u32, nic: &mut impl Nic) {
+        let Some(mut ack_state) = self.receiver_credits.remove(&flow) else { return };
+        if let CreditRole::Echoes(emulation_receiver) = &mut ack_state.part
+            && let Some(echo) = emulation_receiver.flush()
         {
             let now = self.states[host].now;
-            self.states[host].answer(answering.back.echo(echo, now), TelemetrySlot::NONE, wire);
+            self.states[host].send_reply(ack_state.back.echo(echo, now), TelemetrySlot::NONE, nic);
         }
-        self.count(flow, &answering);
+        self.count(flow, &ack_state);
     }
 
     /// Adds up the counters of a receiving end.
-    fn count(&mut self, flow: u32, answering: &HostAckState<L>) {
-        let (sent, actions) = match &answering.part {
-            CreditRole::Credits(crediting) => crediting.stats(),
-            CreditRole::Given(given) => (u64::from(given.got) + u64::from(given.repeated), LawActions::default()),
+    fn count(&mut self, flow: u32, ack_state: &HostAckState<L>) {
+        let (sent, actions) = match &ack_state.part {
+            CreditRole::Credits(credit_receiver) => credit_receiver.stats(),
+            CreditRole::Host(state_of_flow) => {
+                (u64::from(state_of_flow.granted) + u64::from(state_of_flow.repeated), LawActions::default())
+            }
             CreditRole::Echoes(_) => return,
         };
-        let elsewhere = self.elsewhere.entry(flow).or_default();
-        elsewhere.credits.add(&CreditStats { sent, ..CreditStats::default() });
-        elsewhere.actions = actions;
+        let counters = self.receiver_counters.entry(flow).or_default();
+        counters.credits.add(&CreditStats { sent, ..CreditStats::default() });
+        counters.actions = actions;
     }
 
     /// Ends the receiving ends with the run.
-    pub(super) fn finish_answering(&mut self) {
-        for (flow, answering) in std::mem::take(&mut self.answering) {
-            self.count(flow, &answering);
+    pub(super) fn finish_credit_receivers(&mut self) {
+        for (flow, ack_state) in std::mem::take(&mut self.receiver_credits) {
+            self.count(flow, &ack_state);
         }
     }
 
@@ -434,17 +440,17 @@ impl<L: ControlLaw> PartitionHosts<L> {
                 slot => self.receivers[slot as usize].as_ref().map_or(0, Receiving::cumulative),
             };
             let payload = Bytes::new(u64::from(packets) * u64::from(setup.host.mss));
-            self.elsewhere.entry(flow).or_default().came = payload.min(spec.size);
+            self.receiver_counters.entry(flow).or_default().received = payload.min(spec.size);
         }
     }
 
     /// Answers a probe, after all that was held back before it.
-    pub(super) fn answer_probe(&mut self, host: usize, packet: &Packet, setup: &Setup, wire: &mut impl Nic) {
+    pub(super) fn reply_to_probe(&mut self, host: usize, packet: &Packet, setup: &Setup, nic: &mut impl Nic) {
         let spec = &setup.flows[packet.flow as usize];
-        let cumulative = self.flush_now(host, packet.flow, setup, wire);
+        let cumulative = self.flush_now(host, packet.flow, setup, nic);
         let size = setup.host.ack_size as u16;
         let header = ForwardingHeader { time: packet.time, size, ..ForwardingHeader::back(packet, spec) };
-        self.states[host].answer(Packet::new(header, Body::ProbeAnswer { cumulative }), TelemetrySlot::NONE, wire);
+        self.states[host].send_reply(Packet::new(header, Body::ProbeReply { cumulative }), TelemetrySlot::NONE, nic);
     }
 
     /// Handles credits, or the response to a probe, at their sender.
@@ -459,7 +465,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
                 _ => 0,
             };
             let credits = CreditStats { received: wasted, wasted, ..CreditStats::default() };
-            self.elsewhere.entry(packet.flow).or_default().credits.add(&credits);
+            self.receiver_counters.entry(packet.flow).or_default().credits.add(&credits);
             return;
         };
         active.sample(now, &mut self.samples);
@@ -468,34 +474,34 @@ impl<L: ControlLaw> PartitionHosts<L> {
         match packet.body() {
             Body::Credit { number } => scheduled.on_credit(sender, now, number),
             Body::Echo(echo) => scheduled.on_echo(sender, now, echo),
-            Body::ProbeAnswer { cumulative } => scheduled.on_probe_answer(sender, now, cumulative),
+            Body::ProbeReply { cumulative } => scheduled.on_probe_reply(sender, now, cumulative),
             _ => {}
         }
         if active.sender.is_complete() {
             self.complete(host, slot, now, context);
         } else {
-            self.states[host].heard(slot, active, now);
+            self.states[host].on_feedback(slot, active, now);
         }
     }
 }
 
 impl HostState {
     /// Schedules a receiving end that may have changed its next time.
-    fn call_back<L: ControlLaw>(&mut self, flow: u32, answering: &mut HostAckState<L>) {
-        let next = match &answering.part {
-            CreditRole::Credits(crediting) => crediting.next_action(),
-            CreditRole::Echoes(echoing) => echoing.next_action(),
-            CreditRole::Given(_) => Time::NEVER,
+    fn schedule_receiver<L: ControlLaw>(&mut self, flow: u32, ack_state: &mut HostAckState<L>) {
+        let next = match &ack_state.part {
+            CreditRole::Credits(credit_receiver) => credit_receiver.next_action(),
+            CreditRole::Echoes(emulation_receiver) => emulation_receiver.next_action(),
+            CreditRole::Host(_) => Time::NEVER,
         };
-        if next.is_set() && next < answering.called_at {
-            answering.called_at = next;
-            self.calendar.put(next, Due::Credits(flow, FlowSide::Receiver));
+        if next.is_set() && next < ack_state.scheduled_at {
+            ack_state.scheduled_at = next;
+            self.calendar.schedule(next, Due::Credits(flow, FlowSide::Receiver));
         }
     }
 }
 
 /// Returns the receiving end of a flow, as its law requires.
-fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L>(
+fn credit_role<L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L>(
     flow: u32,
     spec: &FlowSpec,
     context: &Context<F>,
@@ -515,7 +521,7 @@ fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L>(
                 CreditingConfig { spacing, stops_at_demand, base_rtt, longest },
             ))
         }
-        Driver::Host => CreditRole::Given(Given::default()),
+        Driver::Host => CreditRole::Host(HostCreditState::default()),
         Driver::Sender { batches, .. } => CreditRole::Echoes(EmulationReceiver::new(config.wait().filter(|_| batches))),
     }
 }

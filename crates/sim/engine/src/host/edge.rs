@@ -18,14 +18,14 @@ pub(super) enum PacketNotes {
 }
 
 /// Edge state of a flow, present for few.
-pub(super) struct AtEdge {
+pub(super) struct ShimState {
     /// None if a flow is here only because its law changes packet times, or for its notes.
     pub(super) edge: Option<HostShim>,
     /// The time up to which route changes are in the hold's base.
     based_at: Time,
     /// The time at which the flow's sending end acts on its credits, if it is in the host's calendar; otherwise
     /// [`Time::NEVER`].
-    pub(super) called_at: Time,
+    pub(super) scheduled_at: Time,
     pub(super) notes: PacketNotes,
     /// The last round trip measured by an acknowledgement, where that is needed.
     pub(super) last_rtt: Option<Span>,
@@ -33,7 +33,7 @@ pub(super) struct AtEdge {
     pub(super) paced_at: Time,
 }
 
-impl AtEdge {
+impl ShimState {
     /// Returns the stages of a flow between its law and the NIC; none for most.
     pub(super) fn new<L: ControlLaw>(
         hold: Option<OnRampHold>,
@@ -44,11 +44,11 @@ impl AtEdge {
     ) -> Option<Box<Self>> {
         let config = HostShimConfig { segment: host.segment, small_queue: host.small_queue, fq: host.fq };
         let is_there = hold.is_some() || scheduled.is_some() || !config.is_plain(host.mss);
-        (is_there || notes == PacketNotes::Attached || sender.retimes()).then(|| {
+        (is_there || notes == PacketNotes::Attached || sender.may_reschedule()).then(|| {
             Box::new(Self {
                 edge: is_there.then(|| HostShim::new(&config, host.mss, hold, scheduled)),
                 based_at: Time::ZERO,
-                called_at: Time::NEVER,
+                scheduled_at: Time::NEVER,
                 notes,
                 last_rtt: None,
                 paced_at: Time::ZERO,
@@ -97,7 +97,7 @@ impl AtEdge {
 
     /// Returns the credit number that a taken packet carries, and whether the packet may be dropped first, since it is sent
     /// without a credit.
-    pub(super) fn told(&self, credit: Option<u32>) -> (Option<u32>, bool) {
+    pub(super) fn credit_fields(&self, credit: Option<u32>) -> (Option<u32>, bool) {
         let Some(scheduled) = self.scheduled() else { return (None, false) };
         let by_receiver = matches!(scheduled.driver(), Driver::Receiver { .. });
         (credit.filter(|_| by_receiver), credit.is_none() && scheduled.driver() != Driver::Host)

@@ -22,9 +22,9 @@ pub(super) struct Delayed {
     packets: BTreeMap<(Time, u64), (Packet, TelemetrySlot)>,
     /// By flow: the time at which the transport receives its last such packet.
     last: BTreeMap<u32, Time>,
-    came: u64,
+    arrivals: u64,
     /// The time at which the first of them is received, if it is in the host's calendar.
-    called_at: Option<Time>,
+    scheduled_at: Option<Time>,
 }
 
 impl Delayed {
@@ -33,8 +33,8 @@ impl Delayed {
         let own = packet.time + jitter.of(bits);
         let last = self.last.entry(packet.flow).or_default();
         *last = own.max(*last);
-        self.came += 1;
-        self.packets.insert((*last, self.came), (packet, report));
+        self.arrivals += 1;
+        self.packets.insert((*last, self.arrivals), (packet, report));
         *last
     }
 
@@ -70,38 +70,38 @@ impl<L: ControlLaw> PartitionHosts<L> {
         let bits = mix64(mix64(mix64(salt ^ mix64(own)) ^ packet.time.ps()) ^ kind);
         let state = &mut self.states[host];
         let delayed = state.delayed.get_or_insert_default();
-        let heard_at = delayed.push(*packet, report, jitter, bits);
-        if delayed.called_at.is_none_or(|at| heard_at < at) {
-            delayed.called_at = Some(heard_at);
-            state.calendar.put(heard_at, Due::Delayed);
+        let delivered_at = delayed.push(*packet, report, jitter, bits);
+        if delayed.scheduled_at.is_none_or(|at| delivered_at < at) {
+            delayed.scheduled_at = Some(delivered_at);
+            state.calendar.schedule(delivered_at, Due::Delayed);
         }
     }
 
     /// Delivers the packets that are due to the transport, if this is the time that was scheduled last.
-    pub(super) fn hear_delayed<F: Fn(&FlowSpec, &PathInfo) -> L>(
+    pub(super) fn deliver_delayed<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         host: usize,
         time: Time,
         now: Time,
         context: &Context<F>,
-        wire: &mut impl Nic,
+        nic: &mut impl Nic,
     ) {
         match &mut self.states[host].delayed {
-            Some(delayed) if delayed.called_at == Some(time) => delayed.called_at = None,
+            Some(delayed) if delayed.scheduled_at == Some(time) => delayed.scheduled_at = None,
             _ => return,
         }
         while let Some(delayed) = &mut self.states[host].delayed
             && let Some((packet, report)) = delayed.pop(now)
         {
-            wire.received_late(&packet);
-            self.hear(host, &packet, report, context, wire);
+            nic.received_late(&packet);
+            self.deliver(host, &packet, report, context, nic);
         }
         let state = &mut self.states[host];
         if let Some(delayed) = &mut state.delayed
             && let Some(next) = delayed.next_at()
         {
-            delayed.called_at = Some(next);
-            state.calendar.put(next, Due::Delayed);
+            delayed.scheduled_at = Some(next);
+            state.calendar.schedule(next, Due::Delayed);
         }
     }
 
@@ -135,9 +135,9 @@ mod tests {
         assert_eq!(delayed.push(packet(0, 1, ns(10)), TelemetrySlot::NONE, &jitter, 0), ns(2_000));
         assert_eq!(delayed.push(packet(1, 0, ns(20)), TelemetrySlot::NONE, &jitter, 0), ns(20));
         assert!(delayed.pop(ns(19)).is_none());
-        let mut heard = |now| delayed.pop(now).map(|(packet, _)| (packet.flow, packet.transmission().0, packet.time));
-        assert_eq!([heard(ns(20)), heard(ns(20))], [Some((1, 0, ns(20))), None]);
-        assert_eq!([heard(ns(2_000)), heard(ns(2_000))], [Some((0, 0, ns(2_000))), Some((0, 1, ns(2_000)))]);
+        let mut pop_at = |now| delayed.pop(now).map(|(packet, _)| (packet.flow, packet.transmission().0, packet.time));
+        assert_eq!([pop_at(ns(20)), pop_at(ns(20))], [Some((1, 0, ns(20))), None]);
+        assert_eq!([pop_at(ns(2_000)), pop_at(ns(2_000))], [Some((0, 0, ns(2_000))), Some((0, 1, ns(2_000)))]);
         let later = ns(2_000).just_after();
         assert_eq!(delayed.push(packet(0, 2, later), TelemetrySlot::NONE, &jitter, 0), later);
     }

@@ -39,9 +39,9 @@ mod view;
 
 use calendar::{Calendar, Due, FlowSide};
 use connections::Connections;
-pub use credits::Elsewhere;
+pub use credits::ReceiverCounters;
 use credits::{HostAckState, HostCredits};
-use edge::{AtEdge, PacketNotes};
+use edge::{PacketNotes, ShimState};
 use jitter::Delayed;
 use pauses::Pauses;
 use policy::{credit_config, credits_of, flow_config};
@@ -137,7 +137,7 @@ struct HostState {
     /// The classes that are paused, one bit each.
     paused: u8,
     /// The classes of answers that wait in `pauses`.
-    answering: u8,
+    waiting_replies: u8,
     /// Set if the NIC sends control first: then acknowledgements and notifications are of class 0 here.
     control_first: bool,
     pauses: Option<Box<Pauses>>,
@@ -157,9 +157,9 @@ struct HostState {
 impl HostState {
     /// Notifies this host that a dependency of one of its flows is met. Returns the start of the flow, if that was the
     /// last dependency.
-    fn hear_of(&mut self, news: DependencyNotice, setup: &Setup) -> Option<Time> {
-        let time = self.pending.happened(news.flow, news.notified_at, setup)?;
-        self.calendar.put(time, Due::Start(news.flow.0));
+    fn on_dependency_met(&mut self, notice: DependencyNotice, setup: &Setup) -> Option<Time> {
+        let time = self.pending.mark_met(notice.flow, notice.notified_at, setup)?;
+        self.calendar.schedule(time, Due::Start(notice.flow.0));
         Some(time)
     }
 
@@ -171,7 +171,7 @@ impl HostState {
             paced: BinaryHeap::new(),
             pending: Pending::default(),
             paused: 0,
-            answering: 0,
+            waiting_replies: 0,
             control_first: setup.network.port(uplink).config().control_priority,
             pauses: setup.series.samples(uplink).then(|| Box::new(Pauses::new(fabric::Pauses::with_spans()))),
             uplink,
@@ -196,15 +196,15 @@ pub struct PartitionHosts<L> {
     sender_of: Vec<u32>,
     receiver_of: Vec<u32>,
     /// By flow: the receivers' state for credits.
-    answering: BTreeMap<u32, HostAckState<L>>,
+    receiver_credits: BTreeMap<u32, HostAckState<L>>,
     /// Flows that have ended: (flow, outcome).
     pub outcomes: Vec<(u32, FlowOutcome)>,
     /// Counters of flows' credits that are kept elsewhere than at their senders.
-    pub elsewhere: BTreeMap<u32, Elsewhere>,
+    pub receiver_counters: BTreeMap<u32, ReceiverCounters>,
     /// Samples of flows, in no order.
     pub samples: Vec<FlowSample>,
     /// News for senders, for the engine to deliver.
-    pub news: Vec<DependencyNotice>,
+    pub notices: Vec<DependencyNotice>,
     /// Flows of these hosts that have not ended.
     pub open: u64,
     /// Data packets sent.
@@ -232,7 +232,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
             }
             open += 1;
             if let Start::At(time) = spec.start {
-                states[host as usize].calendar.put(time, Due::Start(flow));
+                states[host as usize].calendar.schedule(time, Due::Start(flow));
             }
         }
         Self {
@@ -244,11 +244,11 @@ impl<L: ControlLaw> PartitionHosts<L> {
             free_receivers: Vec::new(),
             sender_of: vec![NO_SLOT; setup.flows.len()],
             receiver_of: vec![NO_SLOT; setup.flows.len()],
-            answering: BTreeMap::new(),
+            receiver_credits: BTreeMap::new(),
             outcomes: Vec::new(),
-            elsewhere: BTreeMap::new(),
+            receiver_counters: BTreeMap::new(),
             samples: Vec::new(),
-            news: Vec::new(),
+            notices: Vec::new(),
             open,
             data_packets: 0,
             data_received: 0,
@@ -258,22 +258,22 @@ impl<L: ControlLaw> PartitionHosts<L> {
 
     /// Notifies a host, now or later, that a dependency of one of its flows is met. Returns the start of the flow, if
     /// that was the last dependency.
-    pub fn hear_of(&mut self, host: usize, news: DependencyNotice, setup: &Setup) -> Option<Time> {
-        self.states[host].hear_of(news, setup)
+    pub fn on_dependency_met(&mut self, host: usize, notice: DependencyNotice, setup: &Setup) -> Option<Time> {
+        self.states[host].on_dependency_met(notice, setup)
     }
 
     /// Reports a dependency that is met at a host. Flows of this host are notified at once; the engine delivers the
     /// notice to others. The engine also delivers a flow's completion: at the same time a host first handles everything
     /// else.
-    fn happened<F>(&mut self, host: usize, cause: Dependency, now: Time, context: &Context<F>) {
+    fn on_dependency_event<F>(&mut self, host: usize, dependency: Dependency, now: Time, context: &Context<F>) {
         let setup = context.setup;
-        for flow in context.waits.followers(cause) {
+        for flow in context.waits.followers(dependency) {
             let spec = &setup.flows[flow.0 as usize];
-            let news = DependencyNotice { flow, notified_at: now + setup.news_takes(cause, spec) };
-            if spec.src == setup.happens_at(cause) && !matches!(cause, Dependency::Complete(_)) {
-                self.states[host].hear_of(news, setup);
+            let notice = DependencyNotice { flow, notified_at: now + setup.notice_delay(dependency, spec) };
+            if spec.src == setup.location_of(dependency) && !matches!(dependency, Dependency::Complete(_)) {
+                self.states[host].on_dependency_met(notice, setup);
             } else {
-                self.news.push(news);
+                self.notices.push(notice);
             }
         }
     }
@@ -311,43 +311,43 @@ impl<L: ControlLaw> PartitionHosts<L> {
         packet: &Packet,
         report: TelemetrySlot,
         context: &Context<F>,
-        wire: &mut impl Nic,
+        nic: &mut impl Nic,
     ) {
         debug_assert!(packet.time >= self.states[host].now, "an arrival in the past");
         self.states[host].now = packet.time;
         match &context.setup.host.jitter {
             Some(jitter) if !packet.is_frame() => self.delay(host, packet, report, jitter, context),
-            _ => self.hear(host, packet, report, context, wire),
+            _ => self.deliver(host, packet, report, context, nic),
         }
     }
 
     /// Delivers an arrived packet to a host's transport.
     #[inline(always)]
-    fn hear<F: Fn(&FlowSpec, &PathInfo) -> L>(
+    fn deliver<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         host: usize,
         packet: &Packet,
         report: TelemetrySlot,
         context: &Context<F>,
-        wire: &mut impl Nic,
+        nic: &mut impl Nic,
     ) {
         if packet.is_signal() {
-            self.on_signal(host, packet, report, context, wire);
+            self.on_signal(host, packet, report, context, nic);
         } else if packet.is_ack() {
-            let hops = if report == TelemetrySlot::NONE { &[] } else { wire.hops(report) };
+            let hops = if report == TelemetrySlot::NONE { &[] } else { nic.hops(report) };
             self.on_ack(host, packet, hops, context);
             if report != TelemetrySlot::NONE {
-                wire.forget(report);
+                nic.forget(report);
             }
         } else {
             self.data_received += 1;
             let report = if report != TelemetrySlot::NONE && !context.predicted.is_empty() {
-                self.compare(packet, report, wire);
+                self.compare(packet, report, nic);
                 TelemetrySlot::NONE
             } else {
                 report
             };
-            self.on_data(host, packet, report, context, wire);
+            self.on_data(host, packet, report, context, nic);
         }
     }
 
@@ -371,7 +371,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
         if active.sender.is_complete() {
             self.complete(host, slot, now, context);
         } else {
-            self.states[host].heard(slot, active, now);
+            self.states[host].on_feedback(slot, active, now);
         }
     }
 
@@ -381,7 +381,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
         self.free_senders.push(slot);
         self.open -= 1;
         self.outcomes.push((active.flow, active.outcome(now, now)));
-        self.happened(host, Dependency::Complete(FlowId(active.flow)), now, context);
+        self.on_dependency_event(host, Dependency::Complete(FlowId(active.flow)), now, context);
         let spec = &context.setup.flows[active.flow as usize];
         let tcp = context.setup.host.tcp;
         if spec.kept || tcp.remembers {
@@ -396,39 +396,41 @@ impl<L: ControlLaw> PartitionHosts<L> {
         host: usize,
         now: Time,
         context: &Context<F>,
-        wire: &mut impl Nic,
+        nic: &mut impl Nic,
     ) {
         debug_assert!(now >= self.states[host].now, "an event in the past");
         self.states[host].now = now;
         if self.states[host].calendar.first_at() <= now {
-            self.ring(host, now, context, wire);
+            self.handle_due(host, now, context, nic);
         }
-        if wire.idle_at() <= now {
-            self.send_one(host, now, context, wire);
+        if nic.idle_at() <= now {
+            self.send_one(host, now, context, nic);
         }
     }
 
     /// Handles all due events.
     #[inline(never)]
-    fn ring<F: Fn(&FlowSpec, &PathInfo) -> L>(
+    fn handle_due<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         host: usize,
         now: Time,
         context: &Context<F>,
-        wire: &mut impl Nic,
+        nic: &mut impl Nic,
     ) {
         while let Some((time, due)) = self.states[host].calendar.take(now) {
             match due {
-                Due::Delayed => self.hear_delayed(host, time, now, context, wire),
+                Due::Delayed => self.deliver_delayed(host, time, now, context, nic),
                 Due::Start(flow) => self.start(host, flow, now, context),
                 Due::Timer(flow) => self.on_timer(host, flow, time, now),
-                Due::Flush(flow) => self.flush(host, flow, time, context.setup, wire),
-                Due::Block(flow) => self.on_block_timer(host, flow, time, context.setup, wire),
-                Due::CreditQueue => self.release_credits(host, time, context.setup, wire),
-                Due::Give => self.give(host, time, context.setup, wire),
-                Due::Credits(flow, FlowSide::Sender) => self.act_as_sender(host, flow, time, now, context.setup, wire),
+                Due::Flush(flow) => self.flush(host, flow, time, context.setup, nic),
+                Due::Block(flow) => self.on_block_timer(host, flow, time, context.setup, nic),
+                Due::CreditQueue => self.release_credits(host, time, context.setup, nic),
+                Due::HostCredit => self.send_host_credit(host, time, context.setup, nic),
+                Due::Credits(flow, FlowSide::Sender) => {
+                    self.run_credit_sender(host, flow, time, now, context.setup, nic);
+                }
                 Due::Credits(flow, FlowSide::Receiver) => {
-                    self.act_as_receiver(host, flow, time, now, context.setup, wire);
+                    self.run_credit_receiver(host, flow, time, now, context.setup, nic);
                 }
             }
         }
@@ -447,7 +449,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
         let hold = self.hold(host, spec, now, setup);
         let scheduled = credits.map(|credits| CreditSender::new(credit_config(setup, flow, &path, credits), now));
         let notes = if context.predicts(flow) { PacketNotes::Attached } else { PacketNotes::Omitted };
-        let edge = AtEdge::new(hold, scheduled, &setup.host, &sender, notes);
+        let edge = ShimState::new(hold, scheduled, &setup.host, &sender, notes);
         // No timeout can be earlier; then it is checked again.
         let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };
@@ -456,7 +458,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
             self.senders.len() as u32 - 1
         });
         let armed = first_timer.min(sender.next_timer()).max(now);
-        self.states[host].calendar.put(armed, Due::Timer(flow));
+        self.states[host].calendar.schedule(armed, Due::Timer(flow));
         let active = self.senders[slot as usize].insert(Active {
             sender,
             flow,
@@ -476,8 +478,8 @@ impl<L: ControlLaw> PartitionHosts<L> {
         self.sender_of[flow as usize] = slot;
         let state = &mut self.states[host];
         state.queue(slot, active, now);
-        state.call(active, now);
-        self.happened(host, Dependency::Begun(FlowId(flow)), now, context);
+        state.schedule_sender(active, now);
+        self.on_dependency_event(host, Dependency::Begun(FlowId(flow)), now, context);
     }
 
     /// Returns the hold of a flow that has one. It starts with the state left by the last OR-ACK from its destination.
@@ -497,17 +499,17 @@ impl<L: ControlLaw> PartitionHosts<L> {
             return;
         }
         active.sample(now, &mut self.samples);
-        let strikes = active.sender.next_timer() <= now;
-        if strikes {
+        let expires = active.sender.next_timer() <= now;
+        if expires {
             active.sender.on_timer(now);
         }
         // Nothing in flight, so nothing to wait for: look again when something could have been.
-        let idle = now + active.sender.least_wait();
+        let idle = now + active.sender.min_rto_wait();
         let next = active.sender.next_timer();
         let again = if next.is_set() { next } else { idle };
         self.states[host].arm(active, again);
-        if strikes {
-            self.states[host].heard(slot, active, now);
+        if expires {
+            self.states[host].on_feedback(slot, active, now);
         }
     }
 
@@ -522,7 +524,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
             active.sample(now, &mut self.samples);
             self.outcomes.push((active.flow, active.outcome(Time::NEVER, now)));
         }
-        self.finish_answering();
+        self.finish_credit_receivers();
         self.count_unacknowledged(setup);
     }
 }

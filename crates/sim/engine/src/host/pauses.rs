@@ -15,23 +15,23 @@ use super::{Active, HostState, NO_SLOT, Nic, PartitionHosts, SendQueue};
 use crate::packet::{Packet, TelemetrySlot};
 
 /// The turn of answers that waited: no flow's.
-pub(super) const ANSWERS: (u32, u32) = (NO_SLOT, NO_SLOT);
+pub(super) const REPLIES: (u32, u32) = (NO_SLOT, NO_SLOT);
 
 /// Pause state of a host; created with the first pause.
 #[derive(Default)]
 pub(super) struct Pauses {
     /// The pauses of its NIC.
-    of_card: fabric::Pauses,
+    nics: fabric::Pauses,
     /// (slot, flow) of flows that wait for their class, in the order of their turns.
     flows: VecDeque<(u32, u32)>,
     /// Acknowledgements and notifications that wait, in order.
-    answers: VecDeque<(Packet, TelemetrySlot)>,
+    replies: VecDeque<(Packet, TelemetrySlot)>,
 }
 
 impl Pauses {
     /// Creates the state from the pauses of a NIC.
-    pub(super) fn new(of_card: fabric::Pauses) -> Self {
-        Self { of_card, ..Self::default() }
+    pub(super) fn new(nics: fabric::Pauses) -> Self {
+        Self { nics, ..Self::default() }
     }
 
     /// The turns of flows that wait for their class.
@@ -46,14 +46,14 @@ impl<L> PartitionHosts<L> {
     pub fn pauses(&self, host: usize, now: Time) -> (u64, Span) {
         let state = &self.states[host];
         let Some(pauses) = &state.pauses else { return (0, Span::ZERO) };
-        pauses.of_card.until(now)
+        pauses.nics.until(now)
     }
 
     /// Returns the pauses of sampled host NICs: the NIC, and the start and end of each time during which at least one
     /// of its classes was paused, up to `now`.
     pub fn kept_pauses(&self, now: Time) -> impl Iterator<Item = PauseSample> + '_ {
         self.states.iter().flat_map(move |state| {
-            let spans = state.pauses.iter().flat_map(move |pauses| pauses.of_card.spans(now));
+            let spans = state.pauses.iter().flat_map(move |pauses| pauses.nics.spans(now));
             spans.map(|(from, until)| PauseSample { link: state.uplink, from, until })
         })
     }
@@ -74,7 +74,7 @@ impl HostState {
 
     /// Changes the paused classes.
     fn change(&mut self, paused: u8) {
-        self.pauses.get_or_insert_default().of_card.change(self.paused, paused, self.now);
+        self.pauses.get_or_insert_default().nics.change(self.paused, paused, self.now);
         self.paused = paused;
     }
 
@@ -85,7 +85,7 @@ impl HostState {
         self.change(self.paused & !(1 << class));
         let Some(pauses) = &mut self.pauses else { return };
         let flows = std::mem::take(&mut pauses.flows);
-        self.call_answers();
+        self.schedule_replies();
         for (slot, flow) in flows {
             let Some(active) = &mut senders[slot as usize] else { continue };
             if (active.flow, active.queued) != (flow, SendQueue::PfcPaused) {
@@ -108,12 +108,12 @@ impl HostState {
 
     /// Sends an acknowledgement or a notification, unless its class is paused or others of its class wait.
     #[inline(always)]
-    pub(super) fn answer(&mut self, packet: Packet, report: TelemetrySlot, wire: &mut impl Nic) {
-        let waits = self.paused | self.answering;
+    pub(super) fn send_reply(&mut self, packet: Packet, report: TelemetrySlot, nic: &mut impl Nic) {
+        let waits = self.paused | self.waiting_replies;
         if waits != 0 && waits >> self.class_of(&packet) & 1 != 0 {
-            self.keep_answer(packet, report);
+            self.queue_reply(packet, report);
         } else {
-            hand_over(packet, report, wire);
+            hand_over(packet, report, nic);
         }
     }
 
@@ -124,39 +124,39 @@ impl HostState {
     }
 
     #[cold]
-    fn keep_answer(&mut self, packet: Packet, report: TelemetrySlot) {
-        self.answering |= 1 << self.class_of(&packet);
-        self.pauses.get_or_insert_default().answers.push_back((packet, report));
+    fn queue_reply(&mut self, packet: Packet, report: TelemetrySlot) {
+        self.waiting_replies |= 1 << self.class_of(&packet);
+        self.pauses.get_or_insert_default().replies.push_back((packet, report));
     }
 
     /// Puts answers first in turn, if one may leave. They take turns like packets of flows: packets that the NIC has
     /// could not be withdrawn at the next pause.
-    fn call_answers(&mut self) {
-        if self.answering & !self.paused != 0 && self.ready.first() != Some(ANSWERS) {
-            self.ready.push_front(ANSWERS);
+    fn schedule_replies(&mut self) {
+        if self.waiting_replies & !self.paused != 0 && self.ready.first() != Some(REPLIES) {
+            self.ready.push_front(REPLIES);
         }
     }
 
     /// Sends the first answer that may leave, in the turn of the answers. Returns whether there was one.
     #[cold]
-    pub(super) fn send_answer(&mut self, wire: &mut impl Nic) -> bool {
+    pub(super) fn send_next_reply(&mut self, nic: &mut impl Nic) -> bool {
         let Some(pauses) = &mut self.pauses else { return false };
         let (paused, control_first) = (self.paused, self.control_first);
         let class_of = |packet: &Packet| if control_first { 0 } else { packet.class() };
-        let place = pauses.answers.iter().position(|(packet, _)| paused >> class_of(packet) & 1 == 0);
-        let Some((packet, report)) = place.and_then(|place| pauses.answers.remove(place)) else { return false };
-        self.answering = pauses.answers.iter().fold(0, |classes, (packet, _)| classes | 1 << class_of(packet));
-        hand_over(packet.at(self.now), report, wire);
-        self.call_answers();
+        let index = pauses.replies.iter().position(|(packet, _)| paused >> class_of(packet) & 1 == 0);
+        let Some((packet, report)) = index.and_then(|index| pauses.replies.remove(index)) else { return false };
+        self.waiting_replies = pauses.replies.iter().fold(0, |classes, (packet, _)| classes | 1 << class_of(packet));
+        hand_over(packet.at(self.now), report, nic);
+        self.schedule_replies();
         true
     }
 }
 
 #[inline(always)]
-fn hand_over(packet: Packet, report: TelemetrySlot, wire: &mut impl Nic) {
+fn hand_over(packet: Packet, report: TelemetrySlot, nic: &mut impl Nic) {
     if report == TelemetrySlot::NONE {
-        wire.transmit(packet);
+        nic.transmit(packet);
     } else {
-        wire.transmit_with(packet, report);
+        nic.transmit_with(packet, report);
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credits: 
         LossTimer::Flow | LossTimer::Probe => rto_min,
         // It grows with nothing, so it must be long enough for an answer from the start.
         LossTimer::Packet => {
-            let none_waits_back = host.rto_min.is_none() && setup.answers_go_first(spec.src, spec.dst);
+            let none_waits_back = host.rto_min.is_none() && setup.acks_have_priority(spec.src, spec.dst);
             let there = paths.longest_wait_there.filter(|_| none_waits_back);
             there.map_or(rto_min, |there| paths.base_rtt + there + hosts).max(paths.base_rtt + quarter + paths.spread)
         }
@@ -59,7 +59,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credits: 
         rto_max: host.rto_max.max(rto_min).max(paths.base_rtt + margin),
         timeouts_cut: host.timeouts_cut,
         loss_timer: host.loss_timer,
-        tells_size: host.known_sizes,
+        reports_size: host.known_sizes,
         recovery: host.recovery,
         overshoots: host.overshoots,
         pacing: Pacing {
@@ -72,14 +72,14 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credits: 
         coding: host.coding.filter(|_| spec.coded).map(|coding| SenderCoding {
             code: coding.code,
             eager: coding.eager,
-            longest_wait: if coding.gaps { Span::ZERO } else { paths.wait_there() },
+            longest_wait: if coding.gaps { Span::ZERO } else { paths.forward_wait() },
             history: setup.history(),
         }),
         paths: host.path,
         seed: setup.seed,
         number,
         tcp: host.tcp,
-        noise: Noise { most: host.rtt_noise, seed: mix64(setup.seed ^ mix64(u64::from(number) ^ NOISE)) },
+        noise: Noise { max: host.rtt_noise, seed: mix64(setup.seed ^ mix64(u64::from(number) ^ NOISE)) },
     }
 }
 

@@ -36,28 +36,28 @@ impl Note {
 impl<L: ControlLaw> Active<L> {
     /// Sends a packet, with the sender's present knowledge attached.
     #[inline(never)]
-    pub(super) fn transmit_noted(&self, now: Time, packet: Packet, wire: &mut impl Nic) {
+    pub(super) fn transmit_noted(&self, now: Time, packet: Packet, nic: &mut impl Nic) {
         let delay = self.hold().and_then(flow::OnRampHold::delay);
         let rtt = self.edge.as_ref().and_then(|at| at.last_rtt);
-        let report = wire.note(Note { left: now, delay, rtt }.to_hop());
-        wire.transmit_with(packet, report);
+        let report = nic.note(Note { left: now, delay, rtt }.to_hop());
+        nic.transmit_with(packet, report);
     }
 }
 
 impl<L> PartitionHosts<L> {
     /// Compares the sender's knowledge at a packet's departure with the packet's own delay.
     #[inline(never)]
-    pub(super) fn compare(&mut self, packet: &Packet, report: TelemetrySlot, wire: &mut impl Nic) {
-        if let Some(note) = wire.hops(report).first().map(Note::from_hop) {
-            let came = packet.time.since(note.left);
+    pub(super) fn compare(&mut self, packet: &Packet, report: TelemetrySlot, nic: &mut impl Nic) {
+        if let Some(note) = nic.hops(report).first().map(Note::from_hop) {
+            let one_way_delay = packet.time.since(note.left);
             if let Some(delay) = note.delay {
-                self.predictions.owd.add(delay, came);
+                self.predictions.owd.add(delay, one_way_delay);
             }
             if let Some(rtt) = note.rtt {
-                self.predictions.rtt.add(rtt, came);
+                self.predictions.rtt.add(rtt, one_way_delay);
             }
         }
-        wire.forget(report);
+        nic.forget(report);
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_comes_back_as_it_went() {
+    fn notes_round_trip() {
         for delay in [None, Some(Span::from_ps(-1)), Some(Span::ZERO), Some(Span::from_s(3))] {
             let note = Note { left: Time::from_us(7), delay, rtt: Some(Span::from_us(30)) };
             assert_eq!(Note::from_hop(&note.to_hop()), note);

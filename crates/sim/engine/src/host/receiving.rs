@@ -35,7 +35,7 @@ struct FeedbackState {
     /// Determines when marks trigger a notification.
     notifier: Option<Generator>,
     /// Data packets since the last OR-ACK.
-    unanswered: u32,
+    unacked: u32,
     /// The reports of the ports that the packet held back passed.
     report: TelemetrySlot,
 }
@@ -48,7 +48,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
         packet: &Packet,
         report: TelemetrySlot,
         context: &Context<F>,
-        wire: &mut impl Nic,
+        nic: &mut impl Nic,
     ) {
         let setup = context.setup;
         let spec = &setup.flows[packet.flow as usize];
@@ -57,64 +57,65 @@ impl<L: ControlLaw> PartitionHosts<L> {
             slot = self.new_receiver(packet, spec, setup);
         }
         let (seq, _) = packet.transmission();
-        if let Some(credit) = packet.answered_credit() {
+        if let Some(credit) = packet.used_credit() {
             self.on_scheduled(packet.flow, packet.time, credit);
         }
         let state = &mut self.states[host];
         if slot == DONE {
             let (cumulative, marked) = (setup.packets(spec), packet.is_marked());
             let reply = AckReply { seq, covers: 1, cumulative, marked, nack: false };
-            state.answer(acknowledgement(packet, spec, reply, packet.time, setup), report, wire);
+            state.send_reply(acknowledgement(packet, spec, reply, packet.time, setup), report, nic);
             return;
         }
         let Some(receiving) = &mut self.receivers[slot as usize] else { return };
         if let Some(notes) = &mut receiving.notes {
-            notes.answer_apart(packet, spec, setup, state, wire);
+            notes.send_notifications(packet, spec, setup, state, nic);
         }
         let now = packet.time;
-        let replies =
-            receiving.receiver.on_data(now, DataHeader { seq, marked: packet.is_marked(), asks: packet.asks() });
+        let replies = receiving
+            .receiver
+            .on_data(now, DataHeader { seq, marked: packet.is_marked(), requests_ack: packet.requests_ack() });
         if let Some(flushed) = replies[0] {
             let report = receiving.take_report();
-            state.answer(acknowledgement(&receiving.held_back, spec, flushed, packet.time, setup), report, wire);
+            state.send_reply(acknowledgement(&receiving.held_back, spec, flushed, packet.time, setup), report, nic);
         }
         if let Some(reply) = replies[1] {
             // A request to retransmit concerns another packet than the one that arrived.
-            let goes = if reply.nack { TelemetrySlot::NONE } else { report };
-            forget(if reply.nack { report } else { TelemetrySlot::NONE }, wire);
-            state.answer(acknowledgement(packet, spec, reply, packet.time, setup), goes, wire);
+            let ack_report = if reply.nack { TelemetrySlot::NONE } else { report };
+            forget(if reply.nack { report } else { TelemetrySlot::NONE }, nic);
+            state.send_reply(acknowledgement(packet, spec, reply, packet.time, setup), ack_report, nic);
         }
         if spec.coded {
-            receiving.ask_for_blocks(Some(packet), state, setup, wire);
+            receiving.request_blocks(Some(packet), state, setup, nic);
         }
-        let is_answered = replies[1].is_some();
+        let is_acked = replies[1].is_some();
         if setup.host.ack_every == 1 && !receiving.receiver.is_complete() {
-            if !is_answered {
-                forget(report, wire);
+            if !is_acked {
+                forget(report, nic);
             }
             return;
         }
-        if !is_answered {
-            receiving.hold_back(packet, report, wire);
+        if !is_acked {
+            receiving.hold_back(packet, report, nic);
         }
-        let holds_back = receiving.forget_unused(wire);
+        let holds_back = receiving.forget_unused(nic);
         if receiving.receiver.is_complete() {
-            self.finish_receiver(host, slot, packet, context, wire);
+            self.finish_receiver(host, slot, packet, context, nic);
         } else if !holds_back {
             receiving.flush_at = Time::NEVER;
         } else if !receiving.flush_at.is_set() || replies[0].is_some() {
             receiving.flush_at = packet.time + receiving.ack_delay;
-            state.calendar.put(receiving.flush_at, Due::Flush(packet.flow));
+            state.calendar.schedule(receiving.flush_at, Due::Flush(packet.flow));
         }
     }
 
     /// Handles the header of a packet with a payload that was trimmed by a switch.
-    pub(super) fn on_trimmed(&mut self, host: usize, header: &Packet, setup: &Setup, wire: &mut impl Nic) {
+    pub(super) fn on_trimmed(&mut self, host: usize, header: &Packet, setup: &Setup, nic: &mut impl Nic) {
         let spec = &setup.flows[header.flow as usize];
         let mut slot = self.receiver_of[header.flow as usize];
         if slot == DONE {
-            let answer = last_acknowledgement(header, spec, setup);
-            return self.states[host].answer(answer, TelemetrySlot::NONE, wire);
+            let ack = last_acknowledgement(header, spec, setup);
+            return self.states[host].send_reply(ack, TelemetrySlot::NONE, nic);
         }
         if slot == NO_SLOT {
             slot = self.new_receiver(header, spec, setup);
@@ -126,10 +127,10 @@ impl<L: ControlLaw> PartitionHosts<L> {
         if let Some(flushed) = flushed {
             receiving.flush_at = Time::NEVER;
             let report = receiving.take_report();
-            state.answer(acknowledgement(&receiving.held_back, spec, flushed, header.time, setup), report, wire);
+            state.send_reply(acknowledgement(&receiving.held_back, spec, flushed, header.time, setup), report, nic);
         }
         if let Some(reply) = reply {
-            state.answer(acknowledgement(header, spec, reply, header.time, setup), TelemetrySlot::NONE, wire);
+            state.send_reply(acknowledgement(header, spec, reply, header.time, setup), TelemetrySlot::NONE, nic);
         }
     }
 
@@ -141,14 +142,14 @@ impl<L: ControlLaw> PartitionHosts<L> {
         slot: u32,
         packet: &Packet,
         context: &Context<F>,
-        wire: &mut impl Nic,
+        nic: &mut impl Nic,
     ) {
         self.receivers[slot as usize] = None;
         self.free_receivers.push(slot);
         self.receiver_of[packet.flow as usize] = DONE;
-        self.happened(host, Dependency::Received(FlowId(packet.flow)), packet.time, context);
-        if !self.answering.is_empty() {
-            self.end_answering(host, packet.flow, wire);
+        self.on_dependency_event(host, Dependency::Received(FlowId(packet.flow)), packet.time, context);
+        if !self.receiver_credits.is_empty() {
+            self.end_credit_receiver(host, packet.flow, nic);
         }
     }
 
@@ -190,7 +191,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
                     newest: None,
                     blocks_at: Time::NEVER,
                     notifier,
-                    unanswered: 0,
+                    unacked: 0,
                     report: TelemetrySlot::NONE,
                 })
             }),
@@ -200,7 +201,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
     }
 
     /// Sends a flow's delayed acknowledgements now. Returns the number below which every packet has arrived.
-    pub(super) fn flush_now(&mut self, host: usize, flow: u32, setup: &Setup, wire: &mut impl Nic) -> u32 {
+    pub(super) fn flush_now(&mut self, host: usize, flow: u32, setup: &Setup, nic: &mut impl Nic) -> u32 {
         match self.receiver_of[flow as usize] {
             NO_SLOT => 0,
             DONE => setup.packets(&setup.flows[flow as usize]),
@@ -208,7 +209,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
                 let Some(receiving) = &mut self.receivers[slot as usize] else { return 0 };
                 let cumulative = receiving.receiver.cumulative();
                 if receiving.receiver.holds_back() {
-                    receiving.flush(&mut self.states[host], setup, wire);
+                    receiving.flush(&mut self.states[host], setup, nic);
                 }
                 cumulative
             }
@@ -216,20 +217,20 @@ impl<L: ControlLaw> PartitionHosts<L> {
     }
 
     /// Sends an acknowledgement at the end of its delay, if it is still held back.
-    pub(super) fn flush(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Nic) {
+    pub(super) fn flush(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, nic: &mut impl Nic) {
         let slot = self.receiver_of[flow as usize];
         let receiving = self.receivers.get_mut(slot as usize).and_then(Option::as_mut);
         let Some(receiving) = receiving.filter(|it| it.flush_at == time) else { return };
-        receiving.flush(&mut self.states[host], setup, wire);
+        receiving.flush(&mut self.states[host], setup, nic);
     }
 
     /// Handles the timer of a block, if it is the one that was set last.
-    pub(super) fn on_block_timer(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Nic) {
+    pub(super) fn on_block_timer(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, nic: &mut impl Nic) {
         let slot = self.receiver_of[flow as usize];
         let Some(receiving) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let Some(notes) = receiving.notes.as_mut().filter(|notes| notes.blocks_at == time) else { return };
         notes.blocks_at = Time::NEVER;
-        receiving.ask_for_blocks(None, &mut self.states[host], setup, wire);
+        receiving.request_blocks(None, &mut self.states[host], setup, nic);
     }
 }
 
@@ -239,7 +240,7 @@ impl Receiving {
     }
 
     /// Returns its entries in the host's calendar, by their times; [`Time::NEVER`] if there is no entry.
-    pub(super) fn calls(&self) -> [(Time, Due); 2] {
+    pub(super) fn calendar_entries(&self) -> [(Time, Due); 2] {
         let blocks_at = self.notes.as_ref().map_or(Time::NEVER, |notes| notes.blocks_at);
         [(self.flush_at, Due::Flush(self.flow)), (blocks_at, Due::Block(self.flow))]
     }
@@ -250,41 +251,41 @@ impl Receiving {
     }
 
     /// Sends the acknowledgement that is held back.
-    fn flush(&mut self, state: &mut HostState, setup: &Setup, wire: &mut impl Nic) {
+    fn flush(&mut self, state: &mut HostState, setup: &Setup, nic: &mut impl Nic) {
         self.flush_at = Time::NEVER;
         if let Some(reply) = self.receiver.flush() {
             let report = self.take_report();
-            state.answer(
+            state.send_reply(
                 acknowledgement(&self.held_back, &setup.flows[self.flow as usize], reply, state.now, setup),
                 report,
-                wire,
+                nic,
             );
         }
     }
 
     /// Requests the blocks that are due after the arrival of `packet`, and sets the timer of the next one.
     #[inline(never)]
-    fn ask_for_blocks(&mut self, packet: Option<&Packet>, state: &mut HostState, setup: &Setup, wire: &mut impl Nic) {
+    fn request_blocks(&mut self, packet: Option<&Packet>, state: &mut HostState, setup: &Setup, nic: &mut impl Nic) {
         let Some(notes) = &mut self.notes else { return };
         notes.newest = packet.copied().or(notes.newest);
         let Some(newest) = notes.newest else { return };
         let now = state.now;
         let spec = &setup.flows[self.flow as usize];
         while let Some(nack) = self.receiver.next_nack(now) {
-            let request = answer_to(&newest, spec, Body::BlockNack(nack), setup.host.ack_size, now);
-            state.answer(request, TelemetrySlot::NONE, wire);
+            let request = reply_to(&newest, spec, Body::BlockNack(nack), setup.host.ack_size, now);
+            state.send_reply(request, TelemetrySlot::NONE, nic);
         }
-        let alarm = self.receiver.block_alarm();
+        let alarm = self.receiver.next_block_timer();
         if alarm < notes.blocks_at {
             notes.blocks_at = alarm;
-            state.calendar.put(alarm, Due::Block(self.flow));
+            state.calendar.schedule(alarm, Due::Block(self.flow));
         }
     }
 
     /// Stores a packet that was not answered as the newest one with a delayed acknowledgement, with its report, and drops
     /// the report that no acknowledgement will carry.
     #[inline]
-    fn hold_back(&mut self, packet: &Packet, report: TelemetrySlot, wire: &mut impl Nic) {
+    fn hold_back(&mut self, packet: &Packet, report: TelemetrySlot, nic: &mut impl Nic) {
         let mut unused = report;
         if self.receiver.holds_back() {
             self.held_back = *packet;
@@ -292,15 +293,15 @@ impl Receiving {
                 unused = std::mem::replace(&mut notes.report, report);
             }
         }
-        forget(unused, wire);
+        forget(unused, nic);
     }
 
     /// Drops the stored report if no acknowledgement is held back to carry it. Returns whether one is.
     #[inline]
-    fn forget_unused(&mut self, wire: &mut impl Nic) -> bool {
+    fn forget_unused(&mut self, nic: &mut impl Nic) -> bool {
         let holds_back = self.receiver.holds_back();
         if !holds_back {
-            forget(self.take_report(), wire);
+            forget(self.take_report(), nic);
         }
         holds_back
     }
@@ -315,37 +316,41 @@ impl Receiving {
 impl FeedbackState {
     /// Answers a packet by other packets than acknowledgements, before it is acknowledged: the NIC does that (On-Ramp's
     /// §4.1, DCQCN's notification point), and the flow's last acknowledgement ends the state that could use the answer.
-    fn answer_apart(
+    fn send_notifications(
         &mut self,
         packet: &Packet,
         spec: &FlowSpec,
         setup: &Setup,
         state: &mut HostState,
-        wire: &mut impl Nic,
+        nic: &mut impl Nic,
     ) {
         let now = packet.time;
         let (seq, attempt) = packet.transmission();
-        let tells = packet.is_marked() && self.notifier.as_mut().is_some_and(|notifier| notifier.on_mark(now));
-        if let (Some(cnp), true) = (setup.host.cnp, tells) {
-            state.answer(answer_to(packet, spec, Body::Cnp { seq, attempt }, cnp.size, now), TelemetrySlot::NONE, wire);
+        let notifies = packet.is_marked() && self.notifier.as_mut().is_some_and(|notifier| notifier.on_mark(now));
+        if let (Some(cnp), true) = (setup.host.cnp, notifies) {
+            state.send_reply(
+                reply_to(packet, spec, Body::Cnp { seq, attempt }, cnp.size, now),
+                TelemetrySlot::NONE,
+                nic,
+            );
         }
         if let Some(on_ramp) = setup.host.on_ramp
             && spec.on_ramp
         {
-            self.unanswered += 1;
-            if self.unanswered >= on_ramp.ack_every || seq + 1 == setup.packets(spec) {
-                self.unanswered = 0;
+            self.unacked += 1;
+            if self.unacked >= on_ramp.ack_every || seq + 1 == setup.packets(spec) {
+                self.unacked = 0;
                 let or_ack = Body::OrAck { seq, attempt, clock_ns: setup.clock_ns(spec.dst, now) };
                 state.or_acks += 1;
-                state.answer(answer_to(packet, spec, or_ack, on_ramp.ack_size, now), TelemetrySlot::NONE, wire);
+                state.send_reply(reply_to(packet, spec, or_ack, on_ramp.ack_size, now), TelemetrySlot::NONE, nic);
             }
         }
     }
 }
 
-fn forget(report: TelemetrySlot, wire: &mut impl Nic) {
+fn forget(report: TelemetrySlot, nic: &mut impl Nic) {
     if report != TelemetrySlot::NONE {
-        wire.forget(report);
+        nic.forget(report);
     }
 }
 
@@ -356,19 +361,19 @@ fn acknowledgement(packet: &Packet, spec: &FlowSpec, reply: AckReply, now: Time,
     let (_, attempt) = packet.transmission();
     let header = AckHeader { seq, covers, cumulative, marked, attempt };
     let body = if nack { Body::Nack(header) } else { Body::Ack(header) };
-    answer_to(packet, spec, body, setup.host.ack_size, now)
+    reply_to(packet, spec, body, setup.host.ack_size, now)
 }
 
 /// The acknowledgement of all of a flow's packets, in answer to a packet that is no data.
 pub(super) fn last_acknowledgement(packet: &Packet, spec: &FlowSpec, setup: &Setup) -> Packet {
     let cumulative = setup.packets(spec);
     let header = AckHeader { seq: cumulative - 1, covers: 1, cumulative, marked: false, attempt: 0 };
-    answer_to(packet, spec, Body::Ack(header), setup.host.ack_size, packet.time)
+    reply_to(packet, spec, Body::Ack(header), setup.host.ack_size, packet.time)
 }
 
 /// Returns a receiver's answer to a packet, on the path determined by the packet's entropy.
 #[inline(always)]
-fn answer_to(packet: &Packet, spec: &FlowSpec, body: Body, size: u32, now: Time) -> Packet {
+fn reply_to(packet: &Packet, spec: &FlowSpec, body: Body, size: u32, now: Time) -> Packet {
     let header = ForwardingHeader {
         time: now,
         flow: packet.flow,

@@ -80,7 +80,7 @@ mod tests {
         /// The run queue matches a queue, and two queues if some flows go early: a turn put first belongs to the turns
         /// that it precedes.
         #[test]
-        fn as_two_queues(steps in proptest::collection::vec(0..7u32, 1..100)) {
+        fn run_queue_matches_two_queues(steps in proptest::collection::vec(0..7u32, 1..100)) {
             let (mut turns, mut early, mut queue) = (RunQueue::default(), VecDeque::new(), VecDeque::new());
             for (number, step) in (0..).zip(steps) {
                 let turn = (number, step);

@@ -9,8 +9,8 @@ use laws::ControlLaw;
 use units::{Bytes, Span, Time};
 
 use super::calendar::Due;
-use super::edge::{AtEdge, PacketNotes};
-use super::pauses::ANSWERS;
+use super::edge::{PacketNotes, ShimState};
+use super::pauses::REPLIES;
 use super::{Context, HostState, Nic, PartitionHosts};
 use crate::body::Body;
 use crate::packet::{ForwardingHeader, Packet};
@@ -42,7 +42,7 @@ pub(super) struct Active<L> {
     /// The time at which the flow's valid timer fires; entries at other times are outdated.
     pub(super) armed: Time,
     /// State that few flows have.
-    pub(super) edge: Option<Box<AtEdge>>,
+    pub(super) edge: Option<Box<ShimState>>,
     pub(super) started: Time,
     pub(super) ticks: Ticks,
     pub(super) sent: Bytes,
@@ -54,7 +54,7 @@ pub(super) struct Active<L> {
 
 impl<L: ControlLaw> PartitionHosts<L> {
     #[inline]
-    pub(super) fn send_one<F>(&mut self, host: usize, now: Time, context: &Context<F>, wire: &mut impl Nic) {
+    pub(super) fn send_one<F>(&mut self, host: usize, now: Time, context: &Context<F>, nic: &mut impl Nic) {
         let state = &mut self.states[host];
         while let Some(&Reverse((time, flow, slot))) = state.paced.peek() {
             if time > now {
@@ -70,7 +70,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
         }
         while let Some((slot, flow)) = state.ready.pop_front() {
             let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
-                if (slot, flow) == ANSWERS && state.send_answer(wire) {
+                if (slot, flow) == REPLIES && state.send_next_reply(nic) {
                     return;
                 }
                 continue;
@@ -82,21 +82,21 @@ impl<L: ControlLaw> PartitionHosts<L> {
                 state.park(slot, active);
                 continue;
             }
-            let is_sure = active.queued == SendQueue::Confirmed;
+            let is_confirmed = active.queued == SendQueue::Confirmed;
             active.queued = SendQueue::Idle;
-            debug_assert!(!is_sure || active.poll(now) == SendState::Now, "flow {flow} was sure to send");
-            match if is_sure { SendState::Now } else { active.poll(now) } {
+            debug_assert!(!is_confirmed || active.poll(now) == SendState::Now, "flow {flow} was expected to send");
+            match if is_confirmed { SendState::Now } else { active.poll(now) } {
                 SendState::Now => {
                     active.sample(now, &mut self.samples);
                     let (packet, then) = active.next_packet(now, context.setup);
                     let size = packet.size;
                     self.data_packets += 1;
                     match &active.edge {
-                        Some(edge) if edge.notes == PacketNotes::Attached => active.transmit_noted(now, packet, wire),
-                        _ => wire.transmit(packet),
+                        Some(edge) if edge.notes == PacketNotes::Attached => active.transmit_noted(now, packet, nic),
+                        _ => nic.transmit(packet),
                     }
                     if active.edge.is_some() {
-                        state.call(active, now);
+                        state.schedule_sender(active, now);
                     }
                     if active.keeps_turn(size, context.setup) {
                         active.queued = SendQueue::Runnable;
@@ -167,7 +167,7 @@ impl HostState {
     /// Updates a flow's queue after its sender received feedback: it may be able to send, or at another time, and its
     /// law may require an earlier timer.
     #[inline(always)]
-    pub(super) fn heard<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
+    pub(super) fn on_feedback<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
         let timer = active.sender.law_timer();
         if timer < active.armed {
             self.arm(active, timer);
@@ -180,14 +180,14 @@ impl HostState {
             self.requeue(slot, active, now);
         }
         if active.edge.is_some() {
-            self.call(active, now);
+            self.schedule_sender(active, now);
         }
     }
 
     /// Sets a flow's timer; the one that was set before is outdated.
     pub(super) fn arm<L>(&mut self, active: &mut Active<L>, time: Time) {
         active.armed = time.max(self.now);
-        self.calendar.put(active.armed, Due::Timer(active.flow));
+        self.calendar.schedule(active.armed, Due::Timer(active.flow));
     }
 
     /// Moves a flow that waits already, where its time can change.
@@ -213,7 +213,7 @@ impl<L: ControlLaw> Active<L> {
         if !self.by_size {
             return self.sent;
         }
-        let at_edge = self.edge.as_ref().and_then(|at| at.edge.as_ref()).map_or(Bytes::ZERO, HostShim::waits);
+        let at_edge = self.edge.as_ref().and_then(|at| at.edge.as_ref()).map_or(Bytes::ZERO, HostShim::queued_bytes);
         self.sender.unsent() + at_edge
     }
 
@@ -231,10 +231,10 @@ impl<L: ControlLaw> Active<L> {
             class: self.class,
             pinned: self.pinned,
         };
-        let (credit, expendable) = self.edge.as_ref().map_or((None, false), |at| at.told(credit));
+        let (credit, expendable) = self.edge.as_ref().map_or((None, false), |at| at.credit_fields(credit));
         let mut packet = Packet::new(header, Body::Data { seq: segment.seq, attempt: segment.attempt, credit });
-        if segment.asks() {
-            packet.set_ask();
+        if segment.requests_ack() {
+            packet.set_requests_ack();
         }
         if expendable {
             packet.set_expendable();

@@ -15,7 +15,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
         packet: &Packet,
         report: TelemetrySlot,
         context: &Context<F>,
-        wire: &mut impl Nic,
+        nic: &mut impl Nic,
     ) {
         let state = &mut self.states[host];
         match packet.body() {
@@ -24,27 +24,27 @@ impl<L: ControlLaw> PartitionHosts<L> {
             // The hosts of these are others, and elsewhere.
             Body::Data { .. } | Body::Ack(_) | Body::Feedback(_) => {}
             Body::Request { .. } | Body::Stop | Body::Emulation { .. } => {
-                self.on_credit_signal(host, packet, context, wire);
+                self.on_credit_signal(host, packet, context, nic);
             }
-            Body::Trimmed { .. } => self.on_trimmed(host, packet, context.setup, wire),
-            Body::Probe => self.answer_probe(host, packet, context.setup, wire),
-            Body::Credit { .. } | Body::Echo(_) | Body::ProbeAnswer { .. } => self.on_credits(host, packet, context),
+            Body::Trimmed { .. } => self.on_trimmed(host, packet, context.setup, nic),
+            Body::Probe => self.reply_to_probe(host, packet, context.setup, nic),
+            Body::Credit { .. } | Body::Echo(_) | Body::ProbeReply { .. } => self.on_credits(host, packet, context),
             Body::Nack(_)
             | Body::BlockNack(_)
             | Body::Cnp { .. }
             | Body::DirectCnp
             | Body::DirectInt { .. }
             | Body::OrAck { .. } => {
-                let hops = if report == TelemetrySlot::NONE { &[] } else { wire.hops(report) };
-                self.tell_sender(host, packet, hops, context);
+                let hops = if report == TelemetrySlot::NONE { &[] } else { nic.hops(report) };
+                self.notify_sender(host, packet, hops, context);
             }
         }
         if report != TelemetrySlot::NONE {
-            wire.forget(report);
+            nic.forget(report);
         }
     }
 
-    fn tell_sender<F>(&mut self, host: usize, packet: &Packet, hops: &[Hop], context: &Context<F>) {
+    fn notify_sender<F>(&mut self, host: usize, packet: &Packet, hops: &[Hop], context: &Context<F>) {
         let slot = self.sender_of[packet.flow as usize];
         if slot == NO_SLOT {
             return;
@@ -70,7 +70,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
         if active.sender.is_complete() {
             self.complete(host, slot, now, context);
         } else {
-            self.states[host].heard(slot, active, now);
+            self.states[host].on_feedback(slot, active, now);
         }
     }
 }

@@ -39,7 +39,7 @@ impl<L: ControlLaw> Active<L> {
             SendQueue::Idle if self.scheduled().is_some() => SenderWait::Credit,
             SendQueue::Idle => {
                 let at_edge = self.edge.as_ref().and_then(|at| at.edge.as_ref());
-                let has_packet = at_edge.is_some_and(|edge| edge.waits() > Bytes::ZERO);
+                let has_packet = at_edge.is_some_and(|edge| edge.queued_bytes() > Bytes::ZERO);
                 let has_data = has_packet || self.sender.next_bytes().is_some();
                 if has_data { SenderWait::Window } else { SenderWait::Acks }
             }

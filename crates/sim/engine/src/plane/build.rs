@@ -112,7 +112,7 @@ impl Plane {
                 schedule,
                 reports: setup.carries_reports().then(Reports::new),
                 since: (setup.ties == TieBreak::Scheduled).then_some(ScheduleKey::BEGINNING),
-                toll: LossCounters::new(
+                loss_counters: LossCounters::new(
                     first_link..end_link,
                     setup.flows.len(),
                     recorder.as_ref().map(|recorder| Box::new(recorder.loss_log())),

@@ -18,13 +18,13 @@ impl Plane {
         let mut examined = 1;
         for fifo in first..past {
             let checked = self.links.fifos.check(fifo as usize, now);
-            examined += checked.map_err(|what| format!("input {}: {what}", fifo - first))?;
+            examined += checked.map_err(|error| format!("input {}: {error}", fifo - first))?;
         }
         for link in setup.network.links_out(NodeId(self.first_node + node as u32)) {
             let local = (link - self.first_link) as usize;
             if let Some(place) = self.extended_of[local] {
                 let checked = self.extended[place as usize].extras.check();
-                examined += checked.map_err(|what| format!("link {link}: {what}"))?;
+                examined += checked.map_err(|error| format!("link {link}: {error}"))?;
             }
         }
         let shared = self.shared_of[node].map(|place| &self.shared[place as usize]);
@@ -40,7 +40,7 @@ impl Plane {
                 bytes: port.bytes(),
                 drops: port.drops(),
                 marks: port.marks(),
-                lost: self.links.toll.links[link],
+                lost: self.links.loss_counters.links[link],
                 max_queue: port.max_queue(&setup.network.params()[port.params as usize]),
                 ..LinkOutcome::default()
             };
@@ -66,7 +66,7 @@ impl Plane {
 
     /// Data packets that were lost, by flow.
     pub(crate) fn lost_of(&self) -> &[u32] {
-        &self.links.toll.flows
+        &self.links.loss_counters.flows
     }
 
     /// Data packets on links and in switches, without those that are lost already.
@@ -99,8 +99,8 @@ impl Plane {
         }
         for node in 0..self.shared_of.len() {
             if let Some(place) = self.shared_of[node] {
-                let (switch, mut around) = self.around(node, place as usize, end, setup);
-                switch.finish(end, &mut around);
+                let (switch, mut context) = self.around(node, place as usize, end, setup);
+                switch.finish(end, &mut context);
             }
         }
         (std::mem::take(&mut self.samples), std::mem::take(&mut self.switch_samples))

@@ -72,7 +72,7 @@ fn trace(outcome: &Outcome, name: &str) -> Vec<i64> {
 /// where E is the time that eq. 4 subtracts wrongly: pauses that were asserted while a packet was on the NIC hold
 /// nothing back.
 #[test]
-fn one_flow_is_over_the_threshold_by_no_more_than_the_lag_allows() {
+fn delay_exceeds_the_threshold_by_at_most_the_feedback_lag() {
     for strawman in [false, true] {
         for (gbps, delay, threshold) in [(8, 1, 40), (8, 20, 100), (9, 5, 60), (6, 1, 30)] {
             let threshold = Span::from_us(threshold);
@@ -166,7 +166,7 @@ fn two_flows_run_the_queue_dry_under_the_strawman_alone() {
 
 /// A threshold over the base delay of the path is the same as that delay and the threshold.
 #[test]
-fn a_threshold_may_count_from_the_base_delay() {
+fn a_threshold_may_be_relative_to_the_base_delay() {
     let bottleneck = Rate::from_gbps(1);
     let over = Span::from_us(30);
     let absolute = |threshold| case(2, bottleneck, Span::from_us(20), threshold, false);

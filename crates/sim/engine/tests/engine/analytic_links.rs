@@ -181,14 +181,14 @@ fn overloaded_incast(port: &PortConfig) -> (Setup, experiment::Outcome) {
 // An overloaded link never rests: it carries C * t, 1 % for the first packets' way, and (where packets count when
 // they are queued) what it still holds.
 #[test]
-fn an_overloaded_queue_is_as_long_as_its_buffer_and_not_a_byte_longer() {
+fn an_overloaded_queue_fills_its_buffer_exactly() {
     let plain = PortConfig { buffer: Bytes::new(250_001), ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1)) };
     for port in [
         plain,
         PortConfig { control_priority: true, ..plain },
         PortConfig { mark_at: MarkAt::Dequeue, ..plain },
-        PortConfig { in_service: InService::Whole, ..plain },
-        PortConfig { in_service: InService::Excluded, control_priority: true, mark_at: MarkAt::Dequeue, ..plain },
+        PortConfig { in_service: InService::All, ..plain },
+        PortConfig { in_service: InService::None, control_priority: true, mark_at: MarkAt::Dequeue, ..plain },
     ] {
         let (setup, outcome) = overloaded_incast(&port);
         // The port towards host 0 answers the link out of it.
@@ -205,7 +205,7 @@ fn an_overloaded_queue_is_as_long_as_its_buffer_and_not_a_byte_longer() {
 // A flow through a tandem of links with the slowest one last queues only there: (n - 1) packets arrive in n * s1 and leave
 // in n * s2, so Q = size * (1 - s1 / s2). Tolerance: two packets, for store and forward.
 #[test]
-fn a_burst_queues_what_the_rates_leave_over() {
+fn a_burst_queues_the_rate_difference() {
     let edge = PortConfig::new(Rate::from_gbps(40), Span::from_us(1));
     let network = common::pipe(1, &PortConfig::new(Rate::from_gbps(10), Span::from_us(1)), edge.rate, edge.delay);
     let setup = setup(network, vec![flow(0, 1, 4_096 * 1_000)], Time::from_ms(20));

@@ -226,7 +226,7 @@ fn lossy(ppm: u64, rate: Rate, rtt: Span, both: bool, ack_every: u8) -> (Setup, 
 // a retransmission (an acknowledgement names only one packet and all below the first hole). Timeouts are for tails only: at
 // most five, of up to 1,000 losses and more.
 #[test]
-fn what_is_lost_is_sent_again_once() {
+fn each_loss_is_retransmitted_once() {
     for (ppm, least) in [(1_000, 2), (10_000, 60), (100_000, 900)] {
         for (rate, rtt) in [(Rate::from_gbps(100), Span::from_us(14)), (Rate::from_gbps(1), Span::from_ms(100))] {
             for (both, ack_every) in [(false, 1), (true, 1), (false, 4), (true, 4)] {
@@ -306,7 +306,7 @@ fn a_timer_for_each_packet_does_not_back_off() {
 // With an automatic length, a timer waits for the base RTT and the full queue that a packet meets on its way there. It
 // waits for the queue of the way back only if the acknowledgement must.
 #[test]
-fn a_timer_for_each_packet_knows_the_queues_that_it_waits_for() {
+fn packet_timers_allow_for_the_queues_of_the_path() {
     let (rate, buffer) = (Rate::from_gbps(10), Bytes::new(50_000));
     for (control_priority, queues) in [(true, 1), (false, 2)] {
         let nic = PortConfig { loss: Frac::millionths(999_999), ..PortConfig::new(rate, Span::from_us(1)) };
@@ -315,8 +315,8 @@ fn a_timer_for_each_packet_knows_the_queues_that_it_waits_for() {
         let mut setup = setup(network, vec![flow(0, 1, 4_096)], Time::from_ms(10));
         setup.host = HostConfig { loss_timer: LossTimer::Packet, ..setup.host };
         let rto = setup.paths(HostId(0), HostId(1), 4_096).base_rtt + rate.tx_time(buffer).times(queues);
-        let strikes = Span::from_ms(10).unsigned_ps() / rto.unsigned_ps();
-        assert_eq!(u64::from(run(&setup, LawKind::Fixed, &[]).flows[0].stats.timeouts), strikes);
+        let timeouts_in_10_ms = Span::from_ms(10).unsigned_ps() / rto.unsigned_ps();
+        assert_eq!(u64::from(run(&setup, LawKind::Fixed, &[]).flows[0].stats.timeouts), timeouts_in_10_ms);
     }
 }
 
@@ -331,7 +331,7 @@ fn spraying_over_unequal_queues_loses_nothing() {
 // The same if buffers have no limit. The host takes such a port's longest wait as zero, so its tolerance is a quarter
 // of the base round trip, and packets behind a longer queue are declared lost: 250 of 1,000 in one flow.
 #[test]
-fn spraying_over_queues_without_end_loses_nothing() {
+fn spraying_over_unlimited_queues_loses_nothing() {
     assert_spraying_loses_nothing(Bytes::MAX);
 }
 
@@ -367,9 +367,9 @@ fn assert_spraying_loses_nothing(buffer: Bytes) {
         let outcome = run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(400_000)))]);
         let drops: u64 = outcome.links.iter().map(|link| link.drops).sum();
         let longest = outcome.links.iter().map(|link| link.max_queue).max().unwrap();
-        let again: u64 = outcome.flows.iter().map(|flow| flow.stats.retransmits).sum();
-        println!("{entropies} entropies: longest queue {longest}, {drops} drops, {again} sent again");
-        assert_eq!((drops, again), (0, 0));
+        let retransmits: u64 = outcome.flows.iter().map(|flow| flow.stats.retransmits).sum();
+        println!("{entropies} entropies: longest queue {longest}, {drops} drops, {retransmits} retransmissions");
+        assert_eq!((drops, retransmits), (0, 0));
         assert!(outcome.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.timeouts == 0));
         assert!(longest > Bytes::new(300_000), "the queues are hardly unequal");
     }
@@ -399,7 +399,7 @@ fn a_flow_that_repaths_leaves_a_bad_link() {
 
 // A largest timeout under the round trip cannot be kept: every packet would be sent again before its answer comes.
 #[test]
-fn a_largest_timeout_under_the_round_trip_is_raised() {
+fn rto_max_below_the_rtt_is_raised() {
     let port = PortConfig::new(Rate::from_gbps(10), Span::from_ms(5));
     let network = common::pipe(1, &port, Rate::from_gbps(10), Span::from_us(1));
     let mut setup = setup(network, vec![flow(0, 1, 1_000_000)], Time::from_ms(1_000));

@@ -121,7 +121,7 @@ fn series() -> Series {
 }
 
 #[test]
-fn the_far_queue_is_that_of_eq_9_and_what_sources_send_beyond_their_rate() {
+fn the_far_queue_follows_eq_9_plus_the_excess_of_the_sources() {
     let series = series();
     // In samples: 2D + T; and D with the adjacent links, to the near end and, for acknowledgements, back to the
     // sources.

@@ -58,7 +58,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn random_networks_are_sound(mut case in case(), which in 0..4u32) {
+    fn random_networks_pass_all_checks(mut case in case(), which in 0..4u32) {
         if which < 2 {
             // With a law for each subflow, packets neither leave nor are acknowledged in groups; nor with histories in
             // ACKs.
@@ -70,16 +70,16 @@ proptest! {
     }
 
     #[test]
-    fn switches_that_share_their_buffers_are_sound(case in sharing_case()) {
+    fn shared_buffer_switches_pass_all_checks(case in sharing_case()) {
         assert_sound(&case.setup, case.kind);
     }
 }
 
 #[test]
-fn credits_are_sound() {
-    let card =
+fn credits_pass_all_checks() {
+    let nic =
         PortConfig { credits: Some(CreditQueue::usual()), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(2)) };
-    let network = single_switch(&SingleSwitch { hosts: vec![(card, card); 5] }).unwrap();
+    let network = single_switch(&SingleSwitch { hosts: vec![(nic, nic); 5] }).unwrap();
     let flows = (0..4).map(|src| common::flow(src, 4, 300_000)).collect();
     let setup = common::setup(network, flows, Time::from_ms(20));
     for kind in [LawKind::FlashPass, LawKind::ExpressPass] {

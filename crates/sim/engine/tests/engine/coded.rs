@@ -1,6 +1,6 @@
 //! Coded flows over a network: their cost without losses, and their benefit with losses.
 
-use crate::common::{answer, flow, law, pipe, run, setup};
+use crate::common::{flow, law, pipe, response_start, run, setup};
 use experiment::{Coding, FlowSpec, Outcome, Setup};
 use fabric::topology::FatTrees;
 use fabric::{Ecn, PortConfig};
@@ -45,7 +45,7 @@ fn fixed(setup: &Setup, window: u64) -> Outcome {
 /// The link of the long way carries exactly m/k more than without coding, and the flow lasts as much longer as that takes:
 /// the parity of all blocks but the last, which is not waited for.
 #[test]
-fn without_losses_parity_is_all_that_is_added() {
+fn parity_is_the_only_overhead_without_loss() {
     let [plain, coded] = [None, Some(coding())].map(|coding| {
         let setup = lone(800, 0, coding);
         (fixed(&setup, 1 << 30), setup)
@@ -81,7 +81,7 @@ fn marked_payload_is_at_most_what_is_delivered() {
 /// their data and can recover them, and 1 in 1,200 cannot: the flow ends about a round trip earlier, and sends almost
 /// nothing again.
 #[test]
-fn losses_are_given_back_and_not_sent_again() {
+fn losses_are_recovered_without_retransmission() {
     let [plain, coded] = [None, Some(coding())].map(|coding| fixed(&lone(800, 10_000, coding), 1 << 30).flows[0]);
     assert!(plain.stats.retransmits >= 3, "{plain:?}");
     assert!(coded.stats.recovered >= 3 && coded.stats.retransmits <= 2, "{coded:?}");
@@ -94,7 +94,7 @@ fn losses_are_given_back_and_not_sent_again() {
 /// With three packets in ten lost in both directions, blocks are requested, and each way of requesting completes the
 /// flow.
 #[test]
-fn blocks_that_lose_too_much_are_asked_for() {
+fn unrecoverable_blocks_are_requested() {
     for (gaps, eager) in [(false, false), (true, false), (false, true)] {
         let coding = Coding { gaps, eager, ..coding() };
         let outcome = fixed(&lone(160, 300_000, Some(coding)), 1 << 30).flows[0];
@@ -117,10 +117,11 @@ fn a_tail_alone_can_be_coded() {
 /// An answering flow starts when its blocks are complete: it waits neither for the last block's parity nor for
 /// packets that decoding recovered.
 #[test]
-fn an_answer_starts_when_the_blocks_are_whole() {
+fn a_response_starts_when_the_blocks_are_complete() {
     for loss_ppm in [0, 10_000] {
         let mut setup = lone(800, loss_ppm, Some(coding()));
-        let second = FlowSpec { start: answer(&mut setup.causes, 0, Span::from_us(7)), ..flow(1, 0, 1_000) };
+        let second =
+            FlowSpec { start: response_start(&mut setup.dependencies, 0, Span::from_us(7)), ..flow(1, 0, 1_000) };
         setup.flows.push(second);
         let outcome = fixed(&setup, 1 << 30);
         let started = outcome.flows[1].started;

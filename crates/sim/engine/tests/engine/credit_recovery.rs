@@ -58,7 +58,7 @@ fn assert_delivered_once(setup: &Setup, outcome: &Outcome, what: &str) {
 /// One packet in 300, and then one in 20, is lost: of data, credits, acknowledgements and requests alike. Every flow
 /// ends, with the same bits at any number of threads. Only receivers of go-back-N ask for packets.
 #[test]
-fn flows_end_whatever_is_lost_in_each_way_to_recover() {
+fn flows_end_under_any_loss_with_each_recovery() {
     for millionths in [3_333, 50_000] {
         for (kind, early) in [(LawKind::FlashPass, false), (LawKind::FlashPass, true), (LawKind::ExpressPass, false)] {
             for recovery in WAYS {
@@ -84,9 +84,9 @@ fn flows_end_whatever_is_lost_in_each_way_to_recover() {
 
 /// One flow over one switch; the link to its receiver is down for a while.
 fn one_flow(recovery: Recovery, down: Option<(Time, Time)>) -> Setup {
-    let card =
+    let nic =
         PortConfig { credits: Some(CreditQueue::usual()), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(200)) };
-    let network = single_switch(&SingleSwitch { hosts: vec![(card, card); 2] }).unwrap();
+    let network = single_switch(&SingleSwitch { hosts: vec![(nic, nic); 2] }).unwrap();
     let mut setup = common::setup(network, vec![common::flow(0, 1, SIZE)], Time::from_ms(2_000));
     if let Some(down) = down {
         let last = LinkId(setup.network.links_out(fabric::NodeId(0)).end - 1);
@@ -99,14 +99,14 @@ fn one_flow(recovery: Recovery, down: Option<(Time, Time)>) -> Setup {
 /// Without losses, a receiver that does not acknowledge sends its credits and one notice at the end. One that does
 /// sends an acknowledgement for every eight packets.
 #[test]
-fn without_losses_one_word_answers_a_flow() {
+fn without_losses_a_silent_receiver_sends_one_report() {
     for (recovery, answers) in WAYS.into_iter().zip([PACKETS.div_ceil(8), PACKETS.div_ceil(8), 1]) {
         let setup = one_flow(recovery, None);
         let outcome = common::run(&setup, LawKind::ExpressPass, &[]);
         assert_delivered_once(&setup, &outcome, "no loss");
-        let card = &outcome.links[setup.network.uplink(fabric::HostId(1)).index()];
-        let said = card.packets - (outcome.flows[0].credits.sent - card.credit_drops);
-        assert_eq!(said, answers, "{recovery:?}");
+        let nic = &outcome.links[setup.network.uplink(fabric::HostId(1)).index()];
+        let acks = nic.packets - (outcome.flows[0].credits.sent - nic.credit_drops);
+        assert_eq!(acks, answers, "{recovery:?}");
         assert_eq!((outcome.flows[0].stats.timeouts, outcome.flows[0].stats.retransmits), (0, 0));
     }
 }
@@ -134,7 +134,7 @@ fn lost_last_packets_do_not_hang_a_flow() {
 
 /// A run that ends before its flow counts the received bytes, though its sender has received no report.
 #[test]
-fn what_came_counts_though_it_is_not_acknowledged() {
+fn received_bytes_count_without_acks() {
     let delivered = |recovery, stop| {
         let mut setup = one_flow(recovery, None);
         setup.stop = stop;

@@ -18,8 +18,8 @@ const BOTH: u64 = 1_622;
 /// Hosts on one switch of this rate with cables of these delays, and ports that hold `buffer` bytes.
 fn network(rate: Rate, delays: &[Span], buffer: Bytes) -> fabric::Network {
     let ports = |&delay: &Span| {
-        let card = PortConfig { credits: Some(CreditQueue::usual()), ..PortConfig::new(rate, delay) };
-        (card, PortConfig { buffer, ..card })
+        let nic = PortConfig { credits: Some(CreditQueue::usual()), ..PortConfig::new(rate, delay) };
+        (nic, PortConfig { buffer, ..nic })
     };
     single_switch(&SingleSwitch { hosts: delays.iter().map(ports).collect() }).unwrap()
 }
@@ -135,7 +135,7 @@ impl Crash {
 /// Two flows crash as derived, in both readings of when a flow starts. In the first case, the paper's, the readings
 /// differ by a factor of two.
 #[test]
-fn two_flows_crash_as_derived() {
+fn two_flows_collide_as_derived() {
     let ms = Span::from_ms;
     let crash = |gbps, rtts: [i64; 2], packets, second| Crash {
         rate: Rate::from_gbps(gbps),
@@ -165,9 +165,9 @@ fn two_flows_crash_as_derived() {
 }
 
 /// FlashPass interleaves data that would crash with the timing of its credits (the second case of
-/// [`two_flows_crash_as_derived`]). Without FlashPass's exact time, the sender's emulation does not help.
+/// [`two_flows_collide_as_derived`]). Without FlashPass's exact time, the sender's emulation does not help.
 #[test]
-fn an_exact_time_interleaves_what_would_crash() {
+fn exact_timing_interleaves_colliding_data() {
     let us = Span::from_us;
     let flows = [(Span::ZERO, 1_541 * 1_460), (us(3_000), 1_541 * 1_460)];
     let setup = many_to_one(&[us(1_999), us(999), us(1)], Bytes::MAX, &flows);
@@ -233,7 +233,7 @@ fn sum(outcome: &Outcome, pick: fn(&FlowOutcome) -> u64) -> u64 {
 
 /// Each part of FlashPass has its intended effect, and none if it is off.
 #[test]
-fn parts_of_flashpass_are_switched_off() {
+fn flashpass_features_can_be_disabled() {
     let plain = [switch("early_start", false)];
     let (with, queue) = three(LawKind::FlashPass, &plain);
     assert_eq!((data_drops(&with), sum(&with, |it| it.credits.late)), (0, 0));
@@ -277,7 +277,7 @@ fn an_early_start_saves_the_wait_for_the_first_credit() {
 /// Unscheduled data meets scheduled data and is dropped; scheduled data is not, and the probe finds the losses in a round
 /// trip, long before a timeout.
 #[test]
-fn data_without_credits_gives_way() {
+fn unscheduled_data_is_dropped_first() {
     let us = Span::from_us;
     for kind in [LawKind::FlashPass, LawKind::ExpressPass] {
         let flows = [(Span::ZERO, 6_000_000), (us(3_000), 400_000), (us(3_000), 400_000)];
@@ -294,7 +294,7 @@ fn data_without_credits_gives_way() {
 /// Without a known size the demand is the content of the send buffer: a buffer over the BDP does not slow a flow, one
 /// of a quarter limits it to a quarter of the rate.
 #[test]
-fn a_send_buffer_tells_the_demand() {
+fn a_send_buffer_determines_the_demand() {
     let us = Span::from_us;
     for kind in [LawKind::FlashPass, LawKind::ExpressPass] {
         let took = |buffer: u64| {

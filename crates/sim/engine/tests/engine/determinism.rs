@@ -49,7 +49,7 @@ fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
     let mut flows: Vec<_> = (0..hosts).map(|src| common::flow(src, (src * 7 + 3) % hosts, 300_000)).collect();
     flows.retain(|flow| flow.src != flow.dst);
     let count = flows.len() as u32;
-    let mut causes = Dependencies::default();
+    let mut dependencies = Dependencies::default();
     for index in 0..count {
         let spec = flows[index as usize];
         // Every fourth waits for the end of another far away, too, and for one to come there; then it computes.
@@ -59,10 +59,10 @@ fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
         ];
         let more = more.into_iter().filter(|_| index % 4 == 0);
         let after = Span::from_us(i64::from(index % 4 / 3) * 7);
-        let start = causes.start([Dependency::Complete(FlowId(index))].into_iter().chain(more), after);
+        let start = dependencies.start([Dependency::Complete(FlowId(index))].into_iter().chain(more), after);
         flows.push(experiment::FlowSpec { start, src: spec.dst, dst: spec.src, ..spec });
     }
-    let mut setup = Setup { causes, ..common::setup(network, flows, Time::from_ms(200)) };
+    let mut setup = Setup { dependencies, ..common::setup(network, flows, Time::from_ms(200)) };
     setup.host = HostConfig { path: LoadBalancing::PerPacket(64), ..setup.host };
     let ports = (0..setup.network.links().len() as u32).map(fabric::LinkId).collect();
     let flows = (0..20).map(FlowId).collect();
@@ -114,7 +114,7 @@ fn controllers(setup: &Setup, telemetry: bool) -> Vec<SwitchControllerSpec> {
 #[test]
 fn controllers_at_a_long_haul_give_the_same_bits_at_any_number_of_threads() {
     let gate = IngressLimit {
-        off: Limit::Bytes(Bytes::new(40_000)),
+        xoff: Limit::Bytes(Bytes::new(40_000)),
         headroom: Bytes::new(200_000),
         ..IngressLimit::default()
     };
@@ -151,9 +151,9 @@ fn a_law_that_panics_ends_the_run() {
     let network = FatTrees { k: 2, hosts_per_edge: 2, ..FatTrees::uno(port, Span::from_us(40)) }.build().unwrap();
     let setup =
         common::setup(network, vec![common::flow(0, 5, 100_000), common::flow(5, 0, 100_000)], Time::from_ms(9));
-    for (threads, dies) in [(1, 0), (2, 0), (2, 5)] {
+    for (threads, failing_source) in [(1, 0), (2, 0), (2, 5)] {
         let law = |flow: &experiment::FlowSpec, path: &laws::PathInfo| {
-            assert!(flow.src.0 != dies, "no law for this flow");
+            assert!(flow.src.0 != failing_source, "no law for this flow");
             common::law(LawKind::Dctcp, &[])(flow, path)
         };
         let run = std::panic::AssertUnwindSafe(|| {

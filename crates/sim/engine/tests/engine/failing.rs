@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::{answer, flow, pipe, run, setup};
+use crate::common::{flow, pipe, response_start, run, setup};
 use experiment::{Coding, Dependency, FlowId, FlowSpec, OnRampConfig, Setup, Start};
 use fabric::{Builder, LinkClass, LinkId, Network, Outages, PortConfig, Routes};
 use flow::{FlowCoding, LoadBalancing, UnoLb};
@@ -29,7 +29,7 @@ fn between(network: &Network) -> LinkId {
 /// A paced flow of full packets, and a link that is down for exactly 500 us of its delay: it loses only the packets that
 /// have their last bit on it then.
 #[test]
-fn what_is_on_a_link_when_it_goes_down_is_lost() {
+fn packets_on_a_failing_link_are_lost() {
     let mut setup = line(8 << 20);
     let (from, until) = (Time::from_us(1_000), Time::from_us(1_500));
     let link = between(&setup.network);
@@ -72,7 +72,7 @@ fn two_ways(reroute: Option<Span>) -> Setup {
 }
 
 #[test]
-fn routes_learn_of_a_failure_after_a_while() {
+fn routes_change_after_the_reroute_delay() {
     let blind = run(&two_ways(None), LawKind::Dctcp, &[]);
     assert!(!blind.flows[0].completed.is_set() && blind.flows[0].delivered > Bytes::ZERO);
     let mut last = Time::ZERO;
@@ -149,9 +149,9 @@ fn a_detour_is_no_queue() {
 
 /// A flow that answers another starts a fixed time after the last packet has arrived, and not an acknowledgement later.
 #[test]
-fn an_answer_starts_when_all_has_come() {
+fn a_response_starts_when_all_bytes_are_received() {
     let mut setup = line(40_960);
-    let second = FlowSpec { start: answer(&mut setup.causes, 0, Span::from_us(7)), ..flow(1, 0, 1_000) };
+    let second = FlowSpec { start: response_start(&mut setup.dependencies, 0, Span::from_us(7)), ..flow(1, 0, 1_000) };
     setup.flows.push(second);
     let outcome = run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(1 << 30)))]);
     let back = setup.one_way(second.src, second.dst);
@@ -167,17 +167,20 @@ fn a_flow_waits_for_its_turn() {
         let mut setup = line(40_960);
         setup.flows.push(FlowSpec { start: Start::At(own), ..flow(1, 0, 1_000_000) });
         let after = Span::from_us(7);
-        let start = setup.causes.start([Dependency::Received(FlowId(0)), Dependency::Begun(FlowId(1))], after);
+        let start = setup.dependencies.start([Dependency::Received(FlowId(0)), Dependency::Begun(FlowId(1))], after);
         setup.flows.push(FlowSpec { start, ..flow(1, 0, 1_000) });
         // And one that waits for that one's turn, its other dependency being met.
-        let start = setup.causes.start([Dependency::Received(FlowId(0)), Dependency::Begun(FlowId(2))], Span::ZERO);
+        let start =
+            setup.dependencies.start([Dependency::Received(FlowId(0)), Dependency::Begun(FlowId(2))], Span::ZERO);
         setup.flows.push(FlowSpec { start, ..flow(1, 0, 1_000) });
         let outcome = run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(1 << 30)))]);
         assert_eq!(outcome.flows[1].started, own);
-        let came = outcome.flows[0].completed - setup.one_way(setup.flows[1].src, setup.flows[1].dst);
+        let received_at = outcome.flows[0].completed - setup.one_way(setup.flows[1].src, setup.flows[1].dst);
         // Its acknowledgement waits after the receiver's own packets.
         let started = outcome.flows[2].started;
-        assert!(started == own + after || own_starts_us < 5_000 && started <= came + after && started > own + after);
+        assert!(
+            started == own + after || own_starts_us < 5_000 && started <= received_at + after && started > own + after
+        );
         assert_eq!(outcome.flows[3].started, started);
     }
 }

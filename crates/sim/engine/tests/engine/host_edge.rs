@@ -41,7 +41,7 @@ fn trace(outcome: &Outcome, name: &str) -> Vec<i64> {
 
 /// One packet at a time meets no queue: the delay is that of the path, and of the two clocks.
 #[test]
-fn a_one_way_delay_is_the_paths_and_the_clocks() {
+fn a_one_way_delay_is_path_delay_plus_clock_offset() {
     for sigma in [Span::ZERO, Span::from_us(100)] {
         let mut setup = incast(1, 100 * MSS);
         setup.host.on_ramp = Some(on_ramp(Span::from_ms(1)));
@@ -125,7 +125,7 @@ fn only_the_flows_chosen_are_held() {
 
 /// A flow to a host that another one has just found busy waits like that one.
 #[test]
-fn a_new_flow_remembers() {
+fn a_new_flow_starts_with_the_last_owd() {
     for memory in [false, true] {
         let mut setup = incast(10, 200 * MSS);
         let late = FlowSpec { start: Start::At(Time::from_us(600)), size: Bytes::new(MSS), ..setup.flows[0] };
@@ -146,11 +146,11 @@ fn sent(host: &HostConfig, window: u64, end: Time) -> Vec<(u32, u32, u64)> {
     let law = |_: &FlowSpec, _: &PathInfo| WitnessLaw::new(window * MSS);
     let context = Context::new(&setup, &law);
     let mut hosts = PartitionHosts::new(&[HostId(1)], &setup);
-    let mut wire = RecordingNic::default();
-    while hosts.next_at(0, wire.idle_at) < end {
-        hosts.on_local(0, hosts.next_at(0, wire.idle_at), &context, &mut wire);
+    let mut nic = RecordingNic::default();
+    while hosts.next_at(0, nic.idle_at) < end {
+        hosts.on_local(0, hosts.next_at(0, nic.idle_at), &context, &mut nic);
     }
-    wire.packets.iter().map(|packet| (packet.flow, number(packet), packet.time.ns())).collect()
+    nic.packets.iter().map(|packet| (packet.flow, number(packet), packet.time.ns())).collect()
 }
 
 #[test]
@@ -181,25 +181,26 @@ fn round_trips_count_the_wait_in_a_small_queue() {
         setup.flows[1].kind = 1;
         let context = Context::new(&setup, &law);
         let mut hosts = PartitionHosts::new(&[HostId(1)], &setup);
-        let mut wire = RecordingNic::default();
+        let mut nic = RecordingNic::default();
         // A network that answers each packet 1 us after it was handed over.
         let mut answers = std::collections::VecDeque::new();
         while hosts.open > 0 {
-            let next = hosts.next_at(0, wire.idle_at);
+            let next = hosts.next_at(0, nic.idle_at);
             match answers.front() {
                 Some(&(at, flow, seq)) if at <= next => {
                     answers.pop_front();
                     let ack = acknowledge(&setup, flow, seq, at);
-                    hosts.on_packet(0, &ack, engine::TelemetrySlot::NONE, &context, &mut wire);
+                    hosts.on_packet(0, &ack, engine::TelemetrySlot::NONE, &context, &mut nic);
                 }
-                _ => hosts.on_local(0, next, &context, &mut wire),
+                _ => hosts.on_local(0, next, &context, &mut nic),
             }
-            for packet in wire.packets.drain(..) {
+            for packet in nic.packets.drain(..) {
                 answers.push_back((packet.time + Span::from_us(1), packet.flow, number(&packet)));
             }
         }
-        let told = witnesses[0].told.borrow();
-        let rtts = told.iter().map(|told| if let LawFeedback::Ack { rtt, .. } = told { rtt.ns() } else { 0 });
+        let feedback = witnesses[0].feedback.borrow();
+        let rtts =
+            feedback.iter().map(|feedback| if let LawFeedback::Ack { rtt, .. } = feedback { rtt.ns() } else { 0 });
         rtts.collect::<Vec<_>>()
     };
     // A packet lasts 100 ns, and the NIC takes turns: ten others of 1 us leave before an answer.
@@ -227,26 +228,27 @@ fn a_pacer_in_the_queue_is_part_of_round_trips() {
         let law = |_: &FlowSpec, _: &PathInfo| witness.clone();
         let context = Context::new(&setup, &law);
         let mut hosts = PartitionHosts::new(&[HostId(1)], &setup);
-        let mut wire = RecordingNic::default();
+        let mut nic = RecordingNic::default();
         let mut answers = std::collections::VecDeque::new();
         let mut left = Vec::new();
         while hosts.open > 0 {
-            let next = hosts.next_at(0, wire.idle_at);
+            let next = hosts.next_at(0, nic.idle_at);
             match answers.front() {
                 Some(&(at, flow, seq)) if at <= next => {
                     answers.pop_front();
                     let ack = acknowledge(&setup, flow, seq, at);
-                    hosts.on_packet(0, &ack, engine::TelemetrySlot::NONE, &context, &mut wire);
+                    hosts.on_packet(0, &ack, engine::TelemetrySlot::NONE, &context, &mut nic);
                 }
-                _ => hosts.on_local(0, next, &context, &mut wire),
+                _ => hosts.on_local(0, next, &context, &mut nic),
             }
-            for packet in wire.packets.drain(..) {
+            for packet in nic.packets.drain(..) {
                 left.push(packet.time.ns());
                 answers.push_back((packet.time + Span::from_us(1), packet.flow, number(&packet)));
             }
         }
-        let told = witness.told.borrow();
-        let rtts = told.iter().map(|told| if let LawFeedback::Ack { rtt, .. } = told { rtt.ns() } else { 0 });
+        let feedback = witness.feedback.borrow();
+        let rtts =
+            feedback.iter().map(|feedback| if let LawFeedback::Ack { rtt, .. } = feedback { rtt.ns() } else { 0 });
         (left, rtts.collect::<Vec<_>>())
     };
     let times: Vec<u64> = (0..8).map(|packet| packet * 1_000).collect();
@@ -278,19 +280,19 @@ fn acknowledge(setup: &Setup, flow: u32, seq: u32, time: Time) -> engine::Packet
     let law = |_: &FlowSpec, _: &PathInfo| WitnessLaw::new(0);
     let context = Context::new(setup, &law);
     let mut hosts = PartitionHosts::<WitnessLaw>::new(&[HostId(0)], setup);
-    let mut wire = RecordingNic::default();
+    let mut nic = RecordingNic::default();
     for seq in 0..=seq {
         let header = engine::ForwardingHeader { time, flow, ..engine::ForwardingHeader::default() };
         let packet = engine::Packet::new(header, engine::Body::Data { seq, attempt: 1, credit: None });
-        hosts.on_packet(0, &packet, engine::TelemetrySlot::NONE, &context, &mut wire);
+        hosts.on_packet(0, &packet, engine::TelemetrySlot::NONE, &context, &mut nic);
     }
-    *wire.packets.last().unwrap()
+    *nic.packets.last().unwrap()
 }
 
 /// A hold over a small queue: the hold delays packets that the law's window has released, and the law sees that delay in
 /// its round trips.
 #[test]
-fn what_is_held_waits_in_the_small_queue() {
+fn held_packets_wait_in_the_small_queue() {
     let mut setup = incast(10, 200 * MSS);
     setup.host.on_ramp = Some(on_ramp(Span::from_us(40)));
     let without = fixed(&setup, 16, false);

@@ -40,22 +40,22 @@ fn data(flow: u32, seq: u32, time: Time) -> Packet {
 /// One host, its NIC, and the feedback that its flows' law received.
 struct Bench<'a, F> {
     hosts: PartitionHosts<WitnessLaw>,
-    wire: RecordingNic,
+    nic: RecordingNic,
     context: &'a Context<'a, F>,
 }
 
 impl<'a, F: Fn(&FlowSpec, &PathInfo) -> WitnessLaw> Bench<'a, F> {
     fn new(host: u32, context: &'a Context<'a, F>) -> Self {
         let hosts = PartitionHosts::new(&[HostId(host)], context.setup);
-        Self { hosts, wire: RecordingNic::default(), context }
+        Self { hosts, nic: RecordingNic::default(), context }
     }
 
     /// Lets the host act by itself until `end`.
     fn run(&mut self, end: Time) {
         let mut steps = 0;
-        while self.hosts.next_at(0, self.wire.idle_at) < end {
-            let next = self.hosts.next_at(0, self.wire.idle_at);
-            self.hosts.on_local(0, next, self.context, &mut self.wire);
+        while self.hosts.next_at(0, self.nic.idle_at) < end {
+            let next = self.hosts.next_at(0, self.nic.idle_at);
+            self.hosts.on_local(0, next, self.context, &mut self.nic);
             steps += 1;
             assert!(steps < 10_000, "the host spins at {next}");
         }
@@ -63,13 +63,13 @@ impl<'a, F: Fn(&FlowSpec, &PathInfo) -> WitnessLaw> Bench<'a, F> {
 
     fn arrive(&mut self, packet: Packet, report: TelemetrySlot) {
         self.run(packet.time);
-        self.hosts.on_packet(0, &packet, report, self.context, &mut self.wire);
+        self.hosts.on_packet(0, &packet, report, self.context, &mut self.nic);
     }
 
     /// (flow, number) of the packets that left since the last call.
     fn sent(&mut self) -> Vec<(u32, u32)> {
-        self.wire.reports.clear();
-        self.wire.packets.drain(..).map(|packet| (packet.flow, number(&packet))).collect()
+        self.nic.reports.clear();
+        self.nic.packets.drain(..).map(|packet| (packet.flow, number(&packet))).collect()
     }
 }
 
@@ -85,13 +85,13 @@ fn answer(flow: u32, seq: u32, cumulative: u32, time: Time) -> Packet {
     let context = Context::new(&setup, &law);
     let mut bench = Bench::new(2, &context);
     for seq in (0..cumulative.min(seq)).chain([seq]) {
-        bench.hosts.on_packet(0, &data(flow, seq, time), TelemetrySlot::NONE, &context, &mut bench.wire);
+        bench.hosts.on_packet(0, &data(flow, seq, time), TelemetrySlot::NONE, &context, &mut bench.nic);
     }
-    *bench.wire.packets.last().unwrap()
+    *bench.nic.packets.last().unwrap()
 }
 
 #[test]
-fn a_paused_class_waits_and_the_others_go_on() {
+fn a_pause_stops_its_class_only() {
     let class = |class| FlowSpec { class, ..common::flow(0, 2, 40_960) };
     let setup = setup(vec![class(1), class(2), class(1)], false);
     let law = |_: &FlowSpec, _: &PathInfo| WitnessLaw::new(1 << 20);
@@ -116,7 +116,7 @@ fn a_paused_class_waits_and_the_others_go_on() {
 }
 
 #[test]
-fn answers_of_a_paused_class_wait_and_leave_first() {
+fn acks_of_a_paused_class_wait_and_leave_first() {
     for control_first in [false, true] {
         let setup = setup(vec![common::flow(0, 2, 1 << 20), common::flow(2, 0, 1 << 20)], control_first);
         let law = |_: &FlowSpec, _: &PathInfo| WitnessLaw::new(1 << 20);
@@ -132,14 +132,14 @@ fn answers_of_a_paused_class_wait_and_leave_first() {
         bench.arrive(signal(Body::Resume, 1, us(2)), TelemetrySlot::NONE);
         bench.run(us(2) + Span::from_ns(350));
         let first = if control_first { [(1, 0), (1, 1), (1, 2)] } else { acks };
-        let packets = bench.wire.packets.clone();
+        let packets = bench.nic.packets.clone();
         assert_eq!(bench.sent()[..3], first);
         assert!(packets.iter().all(|packet| packet.time >= us(2) && packet.class() == 1));
     }
 }
 
 #[test]
-fn a_request_goes_back_to_what_is_missing() {
+fn a_nack_goes_back_to_the_missing_packet() {
     let mut setup = setup(vec![common::flow(0, 2, 10 * 4_096)], false);
     setup.host.recovery = Recovery::GoBackN { nack_interval: Span::from_us(500), acks: true };
     setup.host.rto_min = Some(Span::from_us(20));
@@ -156,15 +156,15 @@ fn a_request_goes_back_to_what_is_missing() {
     bench.run(us(3));
     assert_eq!(bench.sent(), (2..8).map(|seq| (0, seq)).collect::<Vec<_>>());
     let now = us(2);
-    let told = witness.told.borrow();
-    assert!(matches!(told[0], LawFeedback::Ack { acked: 8_192, marked: 0, .. }), "{told:?}");
-    assert_eq!(told[1], LawFeedback::Loss { now, lost: 4 * 4_096, cause: LossCause::Nack });
-    drop(told);
+    let feedback = witness.feedback.borrow();
+    assert!(matches!(feedback[0], LawFeedback::Ack { acked: 8_192, marked: 0, .. }), "{feedback:?}");
+    assert_eq!(feedback[1], LawFeedback::Loss { now, lost: 4 * 4_096, cause: LossCause::Nack });
+    drop(feedback);
     // A cumulative acknowledgement answers for those before it.
     bench.arrive(answer(0, 6, 7, us(4)), TelemetrySlot::NONE);
     bench.run(us(5));
     assert_eq!(bench.sent(), [(0, 8), (0, 9)]);
-    assert!(matches!(witness.told.borrow()[2], LawFeedback::Ack { acked: 20_480, .. }));
+    assert!(matches!(witness.feedback.borrow()[2], LawFeedback::Ack { acked: 20_480, .. }));
     // Nothing more comes: the timer goes back, too.
     bench.run(us(100));
     assert_eq!(bench.sent()[..3], [(0, 7), (0, 8), (0, 9)]);
@@ -188,15 +188,15 @@ fn marks_are_notified_once_an_interval() {
         }
         bench.arrive(packet, TelemetrySlot::NONE);
     }
-    let cnps: Vec<_> = bench.wire.packets.iter().filter(|packet| packet.kind() == BodyKind::Cnp).collect();
+    let cnps: Vec<_> = bench.nic.packets.iter().filter(|packet| packet.kind() == BodyKind::Cnp).collect();
     assert_eq!(cnps.iter().map(|cnp| cnp.time).collect::<Vec<_>>(), [1, 51, 101].map(us));
     assert!(cnps.iter().all(|cnp| (cnp.size, cnp.dst, cnp.class()) == (60, 0, 3) && !cnp.arrival().ecn_capable));
-    assert_eq!(bench.wire.packets.len(), 8 + 3);
+    assert_eq!(bench.nic.packets.len(), 8 + 3);
 }
 
 /// A law that sets a timer when it receives marks is woken then, and not when the flow's old timer fires.
 #[test]
-fn a_law_is_woken_when_it_says() {
+fn a_law_timer_fires_on_time() {
     let setup = setup(vec![common::flow(0, 2, 1 << 20)], false);
     let witness = WitnessLaw { timer_after: Some(Span::from_ns(1_500)), ..WitnessLaw::new(4_096) };
     let law = |_: &FlowSpec, _: &PathInfo| witness.clone();
@@ -205,24 +205,24 @@ fn a_law_is_woken_when_it_says() {
     bench.arrive(signal(Body::Cnp { seq: 0, attempt: 0 }, 1, us(1)), TelemetrySlot::NONE);
     bench.arrive(signal(Body::DirectCnp, 1, us(2)), TelemetrySlot::NONE);
     bench.run(us(100));
-    let told = witness.told.borrow();
+    let feedback = witness.feedback.borrow();
     let ns = Time::from_ns;
     assert_eq!(
-        told[..3],
+        feedback[..3],
         [LawFeedback::Cnp(ns(1_000)), LawFeedback::DirectCnp(ns(2_000)), LawFeedback::Timer(ns(2_500))]
     );
     // Retransmission timeouts go on as ever.
     assert!(
-        told[3..].iter().all(|told| matches!(told, LawFeedback::Loss { cause: LossCause::Timeout, .. })),
-        "{told:?}"
+        feedback[3..].iter().all(|feedback| matches!(feedback, LawFeedback::Loss { cause: LossCause::Timeout, .. })),
+        "{feedback:?}"
     );
-    assert!(told.len() > 3);
+    assert!(feedback.len() > 3);
     bench.hosts.finish(us(100), &setup);
     assert_eq!(bench.hosts.outcomes[0].1.stats.cnps, 2);
 }
 
 #[test]
-fn reports_come_back_and_none_is_left() {
+fn reports_are_returned_and_released() {
     // A receiver that acknowledges every second packet: the newer report goes back.
     let mut setup = setup(vec![common::flow(0, 2, 4 * 4_096)], false);
     setup.host = HostConfig { int: true, ack_every: 2, ..setup.host };
@@ -234,11 +234,11 @@ fn reports_come_back_and_none_is_left() {
     for (seq, &report) in (0..).zip(&reports[..5]) {
         bench.arrive(data(0, seq.min(3), us(1)), report);
     }
-    assert_eq!(bench.wire.reports, [reports[1], reports[3], reports[4]]);
-    assert_eq!(bench.wire.forgotten, [reports[0], reports[2]]);
+    assert_eq!(bench.nic.reports, [reports[1], reports[3], reports[4]]);
+    assert_eq!(bench.nic.forgotten, [reports[0], reports[2]]);
 
     let mut bench = Bench::new(0, &context);
-    bench.wire.hops = vec![Hop::default(); 2];
+    bench.nic.hops = vec![Hop::default(); 2];
     bench.run(us(1));
     bench.arrive(answer(0, 0, 1, us(1)), reports[0]);
     let direct = |seq, attempt| signal(Body::DirectInt { seq, attempt }, 1, us(2));
@@ -246,35 +246,35 @@ fn reports_come_back_and_none_is_left() {
     // Settled, and sent again since: old news.
     bench.arrive(direct(0, 1), reports[2]);
     bench.arrive(direct(2, 7), reports[3]);
-    assert_eq!(bench.wire.forgotten, reports[..4]);
-    let told = witness.told.borrow();
-    assert!(matches!(told[0], LawFeedback::Ack { hops: 2, .. }));
+    assert_eq!(bench.nic.forgotten, reports[..4]);
+    let feedback = witness.feedback.borrow();
+    assert!(matches!(feedback[0], LawFeedback::Ack { hops: 2, .. }));
     let sent_at = Time::from_ns(100);
-    assert_eq!(told[1..], [LawFeedback::DirectInt { now: us(2), sent_at, hops: 2 }]);
+    assert_eq!(feedback[1..], [LawFeedback::DirectInt { now: us(2), sent_at, hops: 2 }]);
 }
 
 /// Rescheduling of waiting packets by a law: its next packet leaves as if the last one had left at the new rate; for others
 /// the new rate applies from the next packet on.
 #[test]
-fn a_new_rate_moves_the_packet_that_waits_where_the_law_says_so() {
-    for (retimes, next_ns) in [(false, 4_096), (true, 2_048)] {
+fn an_immediate_rate_change_reschedules_the_waiting_packet() {
+    for (reschedules, next_ns) in [(false, 4_096), (true, 2_048)] {
         let setup = setup(vec![common::flow(0, 2, 1 << 20)], false);
         let rates = Some((Rate::from_gbps(8), Rate::from_gbps(16)));
-        let witness = WitnessLaw { rates, retimes, ..WitnessLaw::new(1 << 20) };
+        let witness = WitnessLaw { rates, reschedules, ..WitnessLaw::new(1 << 20) };
         let law = |_: &FlowSpec, _: &PathInfo| witness.clone();
         let context = Context::new(&setup, &law);
         let mut bench = Bench::new(0, &context);
         bench.arrive(answer(0, 0, 1, us(1)), TelemetrySlot::NONE);
         bench.run(us(10));
-        let times: Vec<_> = bench.wire.packets.iter().map(|packet| packet.time.ns()).collect();
-        assert_eq!(times[..3], [0, next_ns, next_ns + 2_048], "retimes: {retimes}");
+        let times: Vec<_> = bench.nic.packets.iter().map(|packet| packet.time.ns()).collect();
+        assert_eq!(times[..3], [0, next_ns, next_ns + 2_048], "reschedules: {reschedules}");
     }
 }
 
 /// DCQCN lives on notifications and on timers that it starts at the first: two flows of line rate share a port that marks,
 /// fill it, and keep its queue small.
 #[test]
-fn dcqcn_is_told_and_woken() {
+fn dcqcn_gets_cnps_and_timers() {
     let ecn = Ecn { min: Bytes::new(100_000), max: Bytes::new(400_000), max_probability: Frac::ratio(1, 5) };
     let port = PortConfig { ecn: Some(ecn), mark_at: MarkAt::Dequeue, ..PortConfig::new(RATE, Span::from_us(1)) };
     let nic = PortConfig::new(RATE, Span::from_us(1));
@@ -283,15 +283,15 @@ fn dcqcn_is_told_and_woken() {
     let flows = vec![common::flow(1, 0, 4_000_000), common::flow(2, 0, 4_000_000)];
     let mut setup = common::setup(network, flows, Time::from_ms(20));
     setup.host = HostConfig { mss: 1_000, header: 48, rto_min: Some(Span::from_ms(4)), ..setup.host };
-    let deaf = common::run(&setup, laws::catalog::LawKind::Dcqcn, &[]);
+    let without_cnps = common::run(&setup, laws::catalog::LawKind::Dcqcn, &[]);
     setup.host.cnp = Some(Cnp { interval: Span::from_us(50), size: 60 });
-    let told = common::run(&setup, laws::catalog::LawKind::Dcqcn, &[]);
-    assert!(deaf.flows.iter().all(|flow| flow.stats.cnps == 0));
-    for flow in &told.flows {
+    let with_cnps = common::run(&setup, laws::catalog::LawKind::Dcqcn, &[]);
+    assert!(without_cnps.flows.iter().all(|flow| flow.stats.cnps == 0));
+    for flow in &with_cnps.flows {
         let intervals = flow.completed.since(flow.started).unsigned_ps() / 50_000_000 + 1;
         assert!((2..=intervals).contains(&flow.stats.cnps), "{flow:?}");
         assert!(flow.actions.cuts > 0 && flow.actions.increases > 0, "{flow:?}");
     }
     let queue = |outcome: &experiment::Outcome| outcome.links.iter().map(|link| link.max_queue.get()).max().unwrap();
-    assert!(queue(&told) < queue(&deaf) / 2);
+    assert!(queue(&with_cnps) < queue(&without_cnps) / 2);
 }

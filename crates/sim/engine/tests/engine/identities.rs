@@ -30,7 +30,7 @@ fn ran() -> (Setup, Outcome) {
         symmetric: false,
         flows: vec![flow(0), flow(1)],
         host: HostConfig::default(),
-        causes: Dependencies::default(),
+        dependencies: Dependencies::default(),
         modules: Vec::new(),
         ties: TieBreak::default(),
         series: SeriesConfig::default(),
@@ -44,40 +44,40 @@ fn ran() -> (Setup, Outcome) {
     (setup, outcome)
 }
 
-type Doctor = fn(&mut Outcome);
+type Tamper = fn(&mut Outcome);
 
 #[test]
 fn each_identity_can_break() {
     let (setup, sound) = ran();
     assert!(sound.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.retransmits > 0), "{sound:?}");
     assert_eq!(broken_identities(&setup, &sound), Vec::<String>::new());
-    let breaks: [(Doctor, &str); 16] = [
+    let breaks: [(Tamper, &str); 16] = [
         (|it| it.engine.data_received -= 1, "data packets sent"),
-        (|it| it.engine.data_in_flight += 1, "were on the way at the end"),
+        (|it| it.engine.data_in_flight += 1, "were in flight at the end"),
         (|it| it.links[2].trims += 1, "1 were trimmed"),
-        (|it| it.flows[0].stats.packets_sent += 1, "and their hosts"),
-        (|it| it.flows[0].credits.received = 1, "of 0 credits sent 1 came and 0 were lost"),
-        (|it| it.links[0].credit_drops = 1, "of 0 credits sent 0 came and 1 were lost"),
+        (|it| it.flows[0].stats.packets_sent += 1, "but their hosts sent"),
+        (|it| it.flows[0].credits.received = 1, "of 0 credits sent, 1 arrived and 0 were lost"),
+        (|it| it.links[0].credit_drops = 1, "of 0 credits sent, 0 arrived and 1 were lost"),
         (|it| it.flows[1].credits.used = 1, "of 0 credits that flow 1 received it used 1"),
         (|it| it.links[2].lost.acks += 1, "packets by kind"),
-        (|it| it.lost_of[0] -= 1, "and flows lost"),
+        (|it| it.lost_of[0] -= 1, "but flows lost"),
         (|it| it.lost_of[1] = it.flows[1].stats.retransmits as u32 + 1, "flow 1 lost"),
         (|it| it.flows[1].stats.marked = Bytes::new(200_001), "flow 1: 200001 B were marked of 200000 B"),
         (|it| it.flows[1].stats.parity = 1 << 32, "4294967296 parity"),
         (|it| it.flows[0].delivered = Bytes::new(199_999), "flow 0: 199999 B of 200000 B are delivered"),
         (|it| it.flows[0].delivered = Bytes::new(200_001), "flow 0: 200001 B of 200000 B are delivered"),
-        (|it| it.links.iter_mut().for_each(|it| it.max_queue = Bytes::new(20_001)), "and its buffer has 20000 B"),
-        (|it| it.links[0].bytes = Bytes::new(1 << 50), "and its rate allows"),
+        (|it| it.links.iter_mut().for_each(|it| it.max_queue = Bytes::new(20_001)), "but its buffer has only 20000 B"),
+        (|it| it.links[0].bytes = Bytes::new(1 << 50), "but its rate allows only"),
     ];
-    for (doctor, says) in breaks {
+    for (tamper, expected) in breaks {
         let mut outcome = sound.clone();
-        doctor(&mut outcome);
-        let said = broken_identities(&setup, &outcome);
-        assert!(said.iter().any(|line| line.contains(says)), "{said:?} and not {says}");
+        tamper(&mut outcome);
+        let broken = broken_identities(&setup, &outcome);
+        assert!(broken.iter().any(|line| line.contains(expected)), "{broken:?} and not {expected}");
     }
     // A flow that has not ended may still send its lost packets again.
     let mut open = sound.clone();
     (open.lost_of[1], open.flows[1].completed) = (open.flows[1].stats.retransmits as u32 + 1, Time::NEVER);
-    let said = broken_identities(&setup, &open);
-    assert!(!said.iter().any(|line| line.contains("flow 1 lost")), "{said:?}");
+    let broken = broken_identities(&setup, &open);
+    assert!(!broken.iter().any(|line| line.contains("flow 1 lost")), "{broken:?}");
 }

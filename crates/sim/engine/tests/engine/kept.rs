@@ -55,7 +55,7 @@ fn a_kept_connection_keeps_its_window() {
 
 /// The actions of a law are counted for the flow for which it acted.
 #[test]
-fn what_a_law_did_is_each_flow_s_own() {
+fn law_actions_are_counted_per_flow() {
     let outcome = run(&far(&[(0, 1_000), (1_000, 200)], true), LawKind::NewReno, &[]);
     let increases: Vec<u64> = outcome.flows.iter().map(|flow| flow.actions.increases).collect();
     // All acknowledged bytes of the first flow, except those that arrived while it had no data left to send; at most all of
@@ -65,7 +65,7 @@ fn what_a_law_did_is_each_flow_s_own() {
 
 /// Three connections at once, then four flows at once: three find a connection. Other classes find none.
 #[test]
-fn there_are_as_many_connections_as_were_needed_at_once() {
+fn connections_are_pooled_by_peak_concurrency() {
     let mut setup = far(&[(0, 500), (0, 500), (0, 500), (500, 200), (500, 200), (500, 200), (500, 200)], true);
     let outcome = run(&setup, LawKind::NewReno, &[]);
     let fast = round_trips(&outcome)[3..].iter().filter(|&&took| took < 2.0).count();

@@ -18,7 +18,7 @@ fn pausing(buffer: u64) -> Switch {
 
 fn gate(off: u64, hysteresis: u64, headroom: u64) -> IngressLimit {
     let [off, hysteresis, headroom] = [off, hysteresis, headroom].map(Bytes::new);
-    IngressLimit { off: Limit::Bytes(off), hysteresis, headroom }
+    IngressLimit { xoff: Limit::Bytes(off), xon_offset: hysteresis, headroom }
 }
 
 /// Never pauses.
@@ -140,13 +140,13 @@ fn a_pause_and_a_resume_take_their_time() {
 /// Switch a has queues of its own and supports neither message: pauses and rates for it end with the link. If they were
 /// forwarded they would reach host 0, and pause its NIC.
 #[test]
-fn what_a_plain_switch_does_not_know_ends_with_the_link() {
+fn a_plain_switch_does_not_forward_frames() {
     let mut setup = line(100_000);
     setup.network = setup.network.sharing(|network, node| {
         let node = &network.nodes()[node.index()];
         (node.name == "b").then_some(node.switch).flatten()
     });
-    let [card, ab, ba, last] = ["h0>a", "a>b", "b>a", "a>h0"].map(|name| link(&setup.network, name));
+    let [nic, ab, ba, last] = ["h0>a", "a>b", "b>a", "a>h0"].map(|name| link(&setup.network, name));
     let params = laws::lscc::CalculationParams {
         period: Span::from_us(10),
         reference: Bytes::new(1_000),
@@ -167,7 +167,7 @@ fn what_a_plain_switch_does_not_know_ends_with_the_link() {
     // left of packets 1 to 7, at 54.
     let packets = [ba, last].map(|link| outcome.links[link.index()].packets);
     assert_eq!(packets, [9 + 2 + rates, 9]);
-    assert_eq!([card, ab].map(|link| outcome.links[link.index()].pauses), [0, 0]);
+    assert_eq!([nic, ab].map(|link| outcome.links[link.index()].pauses), [0, 0]);
 }
 
 /// A link that loses packets by chance loses no resume: a pause without an end would hang all flows behind it.
@@ -232,7 +232,7 @@ fn ring(turning: bool, relays: bool) -> Setup {
 }
 
 #[test]
-fn a_circle_of_pauses_is_named_and_ends_the_run() {
+fn a_pause_deadlock_is_reported_and_ends_the_run() {
     let setup = ring(true, false);
     let outcome = run(&setup, 1);
     let mut names: Vec<String> = outcome.deadlock.iter().map(|&link| setup.network.link_name(link)).collect();
@@ -251,7 +251,7 @@ fn a_circle_of_pauses_is_named_and_ends_the_run() {
 
 /// Relays pass pauses on, whether they hold packets or not: a circle goes through them.
 #[test]
-fn a_circle_through_relays_is_found() {
+fn a_deadlock_through_relays_is_found() {
     let setup = ring(true, true);
     let outcome = run(&setup, 1);
     let mut names: Vec<String> = outcome.deadlock.iter().map(|&link| setup.network.link_name(link)).collect();
@@ -265,7 +265,7 @@ fn a_circle_through_relays_is_found() {
 }
 
 #[test]
-fn pauses_without_a_circle_are_no_deadlock() {
+fn pauses_without_a_cycle_are_no_deadlock() {
     let setup = ring(false, false);
     let outcome = run(&setup, 1);
     assert!(outcome.links.iter().any(|it| it.pauses > 0));
@@ -297,7 +297,7 @@ fn lossless() -> impl Strategy<Value = Setup> {
                 let (rate, delay) = (Rate::from_gbps(gbps), Span::from_ns(delay_ns));
                 let back = Rate::from_gbps(back_gbps);
                 let headroom = headroom(back, rate, delay, packet, FRAME, classes.into());
-                let gate = IngressLimit { off, hysteresis: Bytes::new(hysteresis), headroom };
+                let gate = IngressLimit { xoff: off, xon_offset: Bytes::new(hysteresis), headroom };
                 PortConfig { gate, control_priority, ..PortConfig::new(rate, delay) }
             };
             let ends = |(gbps, back, delay): (u64, u64, i64)| (end((gbps, back, delay)), end((back, gbps, delay)));
@@ -319,9 +319,9 @@ fn lossless() -> impl Strategy<Value = Setup> {
                     let host = builder.host(0, format!("h{hosts}"));
                     hosts += 1;
                     // A host's NIC sends its packets in order.
-                    let (port, card) = ends(cable);
-                    let card = PortConfig { control_priority: false, ..card };
-                    builder.connect(switch, host, LinkClass::Host, port, card);
+                    let (port, nic) = ends(cable);
+                    let nic = PortConfig { control_priority: false, ..nic };
+                    builder.connect(switch, host, LinkClass::Host, port, nic);
                 }
             }
             if hosts < 2 {
@@ -341,7 +341,7 @@ fn lossless() -> impl Strategy<Value = Setup> {
                 let of = network.links_out(node);
                 let gates: Vec<IngressLimit> = of.map(|link| network.port(LinkId(link)).config().gate).collect();
                 let config = Switch { reserve: Bytes::new(reserve), ..pausing(0) };
-                let kept = fabric::kept(&config, &gates, classes.into());
+                let kept = fabric::reserved_bytes(&config, &gates, classes.into());
                 Switch { buffer: kept + Bytes::new(shared), ..config }
             };
             setup.network = setup.network.sharing(|network, node| Some(kept(network, node)));

@@ -48,12 +48,12 @@ fn a_path_without_queues_is_known_after_one_packet() {
 /// Flows over paths of their own lengths, one after the other: delays differ between flows, and a flow measures its own
 /// delay, which is hidden by clocks that are off by far more than that.
 #[test]
-fn clocks_that_are_off_hide_what_round_trips_show() {
+fn clock_offsets_hide_the_correlation_of_delays() {
     let run = |sigma| {
         let mut setup = incast(8, 20, sigma);
         for flow in 1..8 {
             setup.flows[flow].start =
-                setup.causes.start([experiment::Dependency::Complete(FlowId(flow as u32 - 1))], Span::ZERO);
+                setup.dependencies.start([experiment::Dependency::Complete(FlowId(flow as u32 - 1))], Span::ZERO);
         }
         fixed(&setup, 1).predictions
     };
@@ -69,7 +69,7 @@ fn clocks_that_are_off_hide_what_round_trips_show() {
 
 /// Notes change nothing else, and count chosen flows alone.
 #[test]
-fn looking_changes_nothing() {
+fn predictors_change_no_result() {
     let mut setup = incast(6, 200, Span::from_us(1));
     if let Some(on_ramp) = &mut setup.host.on_ramp {
         on_ramp.params.threshold = Span::from_us(40);

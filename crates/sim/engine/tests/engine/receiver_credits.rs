@@ -91,7 +91,7 @@ fn a_flow_alone_is_as_fast_as_without() {
 /// Lost packets get credits like the rest, also if everything of the first BDPs that is over the buffer is lost, and if
 /// ports trim.
 #[test]
-fn what_is_lost_gets_credits_again() {
+fn lost_packets_get_new_credits() {
     for trims in [false, true] {
         let (senders, packets) = (8, 200);
         let mut setup = incast(senders, packets, Bytes::new(20 * WIRE));
@@ -123,7 +123,7 @@ fn what_is_lost_gets_credits_again() {
 
 /// A packet needs a credit and room in the window: half a BDP takes twice the time, with any number of credits.
 #[test]
-fn the_law_holds_as_well() {
+fn the_law_limits_too() {
     let setup = incast(1, 2_000, Bytes::MAX);
     let half = Bytes::new(unscheduled(&setup) * 4_096 / 2);
     let took = last(&run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(half))]));

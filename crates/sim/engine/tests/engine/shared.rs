@@ -56,11 +56,11 @@ fn a_shared_switch_that_has_nothing_to_do_does_not_keep_a_run_going() {
     let stop = Time::from_ms(60_000);
     let ended = [plain, shared].map(|network| {
         let mut flows = vec![common::flow(0, 1, 1_000), common::flow(1, 0, 1_000)];
-        let mut causes = Dependencies::default();
+        let mut dependencies = Dependencies::default();
         for (flow, other) in [(0, 1), (1, 0)] {
-            flows[flow].start = causes.start([Dependency::Complete(FlowId(other))], Span::ZERO);
+            flows[flow].start = dependencies.start([Dependency::Complete(FlowId(other))], Span::ZERO);
         }
-        common::run(&Setup { causes, ..common::setup(network, flows, stop) }, LawKind::Fixed, &[]).ended
+        common::run(&Setup { dependencies, ..common::setup(network, flows, stop) }, LawKind::Fixed, &[]).ended
     });
     assert!(ended[1] == ended[0] && ended[1] < stop, "{ended:?}");
 }

@@ -32,7 +32,7 @@ fn both_ways(setup: &Setup, outcome: &Outcome) -> Vec<(u64, u64)> {
 /// Each packet is answered over the cables over which it came, however its path is chosen: so as many packets pass a cable in
 /// one direction as in the other.
 #[test]
-fn answers_take_the_way_of_what_they_answer() {
+fn acks_take_the_reverse_path() {
     let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
     let flows: Vec<_> = (0..32).map(|src| (src, (src * 7 + 5) % 32, 100_000)).filter(|it| it.0 != it.1).collect();
     for path in [LoadBalancing::PerFlow, LoadBalancing::PerPacket(64)] {

@@ -16,15 +16,15 @@ use units::{Bytes, Rate, Span, Time};
 type ReportLog = Arc<Mutex<BTreeMap<u32, Vec<Vec<Hop>>>>>;
 
 /// A fixed window that records its feedback.
-struct Scribe {
+struct RecordingLaw {
     law: Law,
     source: u32,
-    told: ReportLog,
+    log: ReportLog,
 }
 
-impl ControlLaw for Scribe {
+impl ControlLaw for RecordingLaw {
     fn on_ack(&mut self, ack: &Ack) {
-        self.told.lock().unwrap().entry(self.source).or_default().push(ack.hops.to_vec());
+        self.log.lock().unwrap().entry(self.source).or_default().push(ack.hops.to_vec());
         self.law.on_ack(ack);
     }
     fn on_loss(&mut self, loss: &Loss) {
@@ -56,18 +56,18 @@ fn line(between: Rate, apart: bool, flows: Vec<FlowSpec>) -> Setup {
     setup
 }
 
-fn told(setup: &Setup, threads: usize) -> BTreeMap<u32, Vec<Vec<Hop>>> {
-    let told = ReportLog::default();
+fn reports(setup: &Setup, threads: usize) -> BTreeMap<u32, Vec<Vec<Hop>>> {
+    let log = ReportLog::default();
     let settings = [("window", ParamValue::Bytes(Bytes::new(1 << 30)))];
-    let scribe = |spec: &FlowSpec, path: &laws::PathInfo| Scribe {
+    let make_law = |spec: &FlowSpec, path: &laws::PathInfo| RecordingLaw {
         law: build(LawKind::Fixed, path, &settings).unwrap(),
         source: spec.src.0,
-        told: Arc::clone(&told),
+        log: Arc::clone(&log),
     };
-    let outcome = engine::run_on(setup, engine::Threads::always(threads), scribe, &mut |_| true);
+    let outcome = engine::run_on(setup, engine::Threads::always(threads), make_law, &mut |_| true);
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()));
-    let told = told.lock().unwrap();
-    told.clone()
+    let log = log.lock().unwrap();
+    log.clone()
 }
 
 fn hop(ns: u64, sent: u64, queue: u64, rate: Rate) -> Hop {
@@ -83,7 +83,7 @@ fn an_idle_line_reports_times_and_bytes() {
     for apart in [false, true] {
         let setup = line(full, apart, vec![flow(0, 2, 3 * 936)]);
         for threads in [1, 2, 3] {
-            assert_eq!(told(&setup, threads), expected, "{threads} threads");
+            assert_eq!(reports(&setup, threads), expected, "{threads} threads");
         }
     }
 }
@@ -105,33 +105,33 @@ fn a_queue_is_reported_as_it_is_left_behind() {
     for apart in [false, true] {
         let setup = line(slow, apart, vec![flow(0, 2, 4 * 936), crossing]);
         for threads in [1, 2, 3] {
-            assert_eq!(told(&setup, threads), expected, "{threads} threads");
+            assert_eq!(reports(&setup, threads), expected, "{threads} threads");
         }
     }
 }
 
 /// Sampling a host's NIC changes nothing of its transmissions; a NIC that loses everything loses reports, too.
 #[test]
-fn a_sampled_card_sends_reports_back() {
+fn a_sampled_nic_returns_reports() {
     let full = Rate::from_gbps(8);
     let mut setup = line(full, false, vec![flow(0, 2, 3 * 936)]);
-    let expected = told(&setup, 1);
+    let expected = reports(&setup, 1);
     assert!(expected[&0].iter().all(|hops| hops.len() == 2));
-    let cards = (0..4).map(|host| setup.network.uplink(fabric::HostId(host))).collect();
-    setup.series = experiment::SeriesConfig { interval: Span::from_us(1), ports: cards, ..setup.series };
-    assert_eq!(told(&setup, 1), expected);
+    let nics = (0..4).map(|host| setup.network.uplink(fabric::HostId(host))).collect();
+    setup.series = experiment::SeriesConfig { interval: Span::from_us(1), ports: nics, ..setup.series };
+    assert_eq!(reports(&setup, 1), expected);
 }
 
 /// Switches that are not to report do not, and their packets carry nothing; the others do.
 #[test]
-fn only_switches_that_report_are_in_it() {
+fn only_reporting_switches_add_hops() {
     let full = Rate::from_gbps(8);
     let mut setup = line(full, true, vec![flow(0, 2, 936)]);
     setup.network = setup.network.sharing(|network, node| {
         let int = network.nodes()[node.index()].datacenter == 0;
         Some(Switch { int, ..SWITCH })
     });
-    assert_eq!(told(&setup, 2)[&0], [[hop(2_000, 0, 0, full)]]);
+    assert_eq!(reports(&setup, 2)[&0], [[hop(2_000, 0, 0, full)]]);
     setup.host.int = false;
-    assert_eq!(told(&setup, 2)[&0], [[]]);
+    assert_eq!(reports(&setup, 2)[&0], [[]]);
 }

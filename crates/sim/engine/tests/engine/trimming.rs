@@ -55,7 +55,7 @@ fn last_end(outcome: &Outcome) -> Span {
 /// Eight packets come at once to a port with room for three: five are trimmed, and their headers leave right behind the
 /// packet in service, 51.2 ns each. Before the run ends nothing is sent again.
 #[test]
-fn what_finds_no_room_is_trimmed_and_its_header_goes_first() {
+fn overflow_is_trimmed_and_headers_go_first() {
     let mut incast = incast(8, 1, 3, TRIMS);
     // A packet lasts 3.328 us at each of two ports and 1 us on each of two links.
     let first = Span::from_ps(2 * (3_328_000 + 1_000_000));
@@ -118,7 +118,7 @@ fn headers_are_dropped_only_where_control_is_full() {
 
 /// Go-back-N and coded flows end over ports that trim, too. Each packet that was lost to its flow was sent again.
 #[test]
-fn other_ways_of_recovery_end_too() {
+fn go_back_n_and_coding_work_with_trimming() {
     for case in 0..3 {
         let mut incast = incast(8, 20, 8, TRIMS);
         if case == 0 {

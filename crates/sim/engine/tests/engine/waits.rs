@@ -25,33 +25,33 @@ fn switch(hosts: usize) -> Network {
 }
 
 #[test]
-fn followers_are_told_apart_by_kind_and_sorted() {
+fn followers_are_sorted_and_distinguished_by_kind() {
     let [complete, received, begun] =
         [Dependency::Complete, Dependency::Received, Dependency::Begun].map(|of| of(FlowId(0)));
     let mut setup = common::setup(switch(3), vec![flow(0, 1, 1_000); 5], Time::from_ms(1));
     let sets = [vec![complete], vec![begun, received], vec![received, Dependency::Complete(FlowId(1))], vec![complete]];
     for (flow, set) in setup.flows[1..].iter_mut().rev().zip(sets) {
-        flow.start = setup.causes.start(set, Span::ZERO);
+        flow.start = setup.dependencies.start(set, Span::ZERO);
     }
     let waits = Waits::new(&setup);
-    let followers = |cause| waits.followers(cause).map(|flow| flow.0).collect::<Vec<u32>>();
+    let followers = |dependency| waits.followers(dependency).map(|flow| flow.0).collect::<Vec<u32>>();
     assert_eq!([complete, received, begun].map(followers), [vec![1, 4], vec![2, 3], vec![3]]);
     assert_eq!(followers(Dependency::Complete(FlowId(1))), [2]);
     for other in [Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(4))] {
         assert_eq!(followers(other), [0; 0]);
     }
-    assert_eq!(setup.causes_of(&setup.flows[3]), [begun, received]);
-    assert_eq!(setup.causes_of(&setup.flows[0]), []);
+    assert_eq!(setup.dependencies_of(&setup.flows[3]), [begun, received]);
+    assert_eq!(setup.dependencies_of(&setup.flows[0]), []);
 }
 
 #[test]
-fn a_flow_starts_after_the_last_cause_in_whichever_order_they_are_heard_of() {
+fn a_flow_starts_after_the_last_dependency_in_any_order() {
     let mut setup = common::setup(switch(3), vec![flow(0, 1, 1_000); 4], Time::from_ms(1));
     let all = [Dependency::Complete(FlowId(0)), Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(2))];
-    setup.flows[3].start = setup.causes.start(all, Span::from_us(5));
-    for heard in [[1, 7, 3], [7, 3, 1], [3, 1, 7]] {
+    setup.flows[3].start = setup.dependencies.start(all, Span::from_us(5));
+    for times_us in [[1, 7, 3], [7, 3, 1], [3, 1, 7]] {
         let mut pending = Pending::default();
-        let starts = heard.map(|us| pending.happened(FlowId(3), Time::from_us(us), &setup));
+        let starts = times_us.map(|us| pending.mark_met(FlowId(3), Time::from_us(us), &setup));
         assert_eq!(starts, [None, None, Some(Time::from_us(12))]);
     }
 }
@@ -59,14 +59,14 @@ fn a_flow_starts_after_the_last_cause_in_whichever_order_they_are_heard_of() {
 /// One host sends to a second, and a third waits: for the receipt one way from the second, for the end one way from the
 /// first, and for both the later of them.
 #[test]
-fn news_takes_one_way_from_where_it_happens() {
+fn a_notice_takes_one_one_way_delay() {
     let mut setup = common::setup(switch(3), vec![flow(0, 1, 100_000)], Time::from_ms(5));
     let (received, complete) = (Dependency::Received(FlowId(0)), Dependency::Complete(FlowId(0)));
-    for causes in [vec![received], vec![complete], vec![received, complete]] {
-        let start = setup.causes.start(causes, Span::from_us(50));
+    for dependencies in [vec![received], vec![complete], vec![received, complete]] {
+        let start = setup.dependencies.start(dependencies, Span::from_us(50));
         setup.flows.push(FlowSpec { start, ..flow(2, 1, 1_000) });
     }
-    let start = setup.causes.start([received], Span::ZERO);
+    let start = setup.dependencies.start([received], Span::ZERO);
     setup.flows.push(FlowSpec { start, ..flow(1, 2, 1_000) });
     let outcome = run(&setup, 1);
     let way = setup.one_way(setup.flows[0].src, setup.flows[0].dst);
@@ -99,13 +99,13 @@ fn networks(which: u8) -> Network {
 }
 
 fn graph() -> impl Strategy<Value = SendGraph> {
-    let cause = (any::<u32>(), 0..3u8, prop_oneof![3 => Just(0i64), 1 => 0..30i64]);
-    let node = (any::<u32>(), any::<u32>(), 1..200_000u64, proptest::collection::vec(cause, 0..5));
+    let dependency = (any::<u32>(), 0..3u8, prop_oneof![3 => Just(0i64), 1 => 0..30i64]);
+    let node = (any::<u32>(), any::<u32>(), 1..200_000u64, proptest::collection::vec(dependency, 0..5));
     let nodes = proptest::collection::vec((node, 0..40i64), 1..40);
     (0..3u8, nodes, 1..3u8).prop_map(|(which, nodes, ack_every)| {
         let network = networks(which);
         let hosts = network.hosts().len() as u32;
-        let mut causes = Dependencies::default();
+        let mut dependencies = Dependencies::default();
         let mut flows: Vec<FlowSpec> = Vec::new();
         for ((src, other, size, before), compute_us) in nodes {
             let mut set = BTreeMap::new();
@@ -116,27 +116,27 @@ fn graph() -> impl Strategy<Value = SendGraph> {
                 if kind == 2 && set.is_empty() {
                     src = flows[nth as usize].src.0;
                 }
-                let cause = match kind {
+                let dependency = match kind {
                     0 => Dependency::Complete(FlowId(nth)),
                     2 if flows[nth as usize].src.0 == src => Dependency::Begun(FlowId(nth)),
                     _ => Dependency::Received(FlowId(nth)),
                 };
-                set.insert(cause, Span::from_us(lag_us));
+                set.insert(dependency, Span::from_us(lag_us));
             }
             let dst = (src + 1 + other % (hosts - 1)) % hosts;
             let start = if set.is_empty() {
                 Start::At(Time::from_us(compute_us as u64))
             } else {
-                let set = causes.add_each(set);
+                let set = dependencies.add_each(set);
                 // Some have a time before which they do not start.
-                causes.not_before(set, Time::from_us(u64::from(size % 4 == 0) * 400));
-                Start::Waits { causes: set, after: Span::from_us(compute_us) }
+                dependencies.not_before(set, Time::from_us(u64::from(size % 4 == 0) * 400));
+                Start::Waits { dependencies: set, after: Span::from_us(compute_us) }
             };
             flows.push(FlowSpec { start, ..flow(src, dst, size) });
         }
         let setup = common::setup(network, flows, Time::from_ms(2_000));
         let host = HostConfig { ack_every, ..setup.host };
-        SendGraph { setup: Setup { causes, host, series: SeriesConfig::default(), ..setup }, two: which > 0 }
+        SendGraph { setup: Setup { dependencies, host, series: SeriesConfig::default(), ..setup }, two: which > 0 }
     })
 }
 
@@ -152,32 +152,32 @@ proptest! {
         for (number, (spec, end)) in setup.flows.iter().zip(&outcome.flows).enumerate() {
             prop_assert!(end.started.is_set() && end.completed.is_set(), "flow {}", number);
             prop_assert_eq!(end.delivered, spec.size);
-            let Start::Waits { causes: set, after } = spec.start else { continue };
-            let not_before = setup.causes.earliest(set);
-            let known = |cause: &Dependency| {
-                let before = &outcome.flows[cause.flow().0 as usize];
-                let news = setup.news_takes(*cause, spec);
-                match cause {
-                    Dependency::Complete(_) => (before.completed + news, true),
-                    Dependency::Begun(_) => (before.started + news, true),
+            let Start::Waits { dependencies: set, after } = spec.start else { continue };
+            let not_before = setup.dependencies.earliest(set);
+            let known = |dependency: &Dependency| {
+                let before = &outcome.flows[dependency.flow().0 as usize];
+                let delay = setup.notice_delay(*dependency, spec);
+                match dependency {
+                    Dependency::Complete(_) => (before.completed + delay, true),
+                    Dependency::Begun(_) => (before.started + delay, true),
                     // It came after the least time on the way, and before the last acknowledgement.
                     Dependency::Received(FlowId(of)) => {
                         let flow = &setup.flows[*of as usize];
-                        (before.started + setup.one_way(flow.src, flow.dst) + news, false)
+                        (before.started + setup.one_way(flow.src, flow.dst) + delay, false)
                     }
                 }
             };
-            let causes = setup.causes_of(spec);
-            let earliest = causes.iter().map(|cause| known(cause).0).max().unwrap() + after;
+            let dependencies = setup.dependencies_of(spec);
+            let earliest = dependencies.iter().map(|dependency| known(dependency).0).max().unwrap() + after;
             let earliest = earliest.max(not_before);
             prop_assert!(end.started >= earliest, "flow {} at {} and not from {} on", number, end.started, earliest);
-            if causes.iter().all(|cause| known(cause).1) {
+            if dependencies.iter().all(|dependency| known(dependency).1) {
                 prop_assert_eq!(end.started, earliest, "flow {}", number);
             }
             // Each receipt was before its flow's end.
-            let latest = causes.iter().map(|cause| {
-                let before = &outcome.flows[cause.flow().0 as usize];
-                before.completed.max(before.started) + setup.news_takes(*cause, spec)
+            let latest = dependencies.iter().map(|dependency| {
+                let before = &outcome.flows[dependency.flow().0 as usize];
+                before.completed.max(before.started) + setup.notice_delay(*dependency, spec)
             });
             prop_assert!(end.started <= (latest.max().unwrap() + after).max(not_before), "flow {} is late", number);
         }

@@ -21,8 +21,8 @@ pub(super) struct Encoding {
 }
 
 impl Encoding {
-    /// Begins a block with symbols of up to `most` bytes. Returns false if no code has this shape.
-    pub(super) fn begin(&mut self, shape: Shape, most: u16) -> bool {
+    /// Begins a block with symbols of up to `max_len` bytes. Returns false if no code has this shape.
+    pub(super) fn begin(&mut self, shape: Shape, max_len: u16) -> bool {
         let parity = usize::from(shape.parity);
         let known = self.encoders.iter().position(|encoder| encoder.code().parity() == parity);
         self.current = match known {
@@ -36,13 +36,13 @@ impl Encoding {
             },
         };
         self.padded.clear();
-        self.padded.resize(usize::from(most) + LENGTH_BYTES, 0);
+        self.padded.resize(usize::from(max_len) + LENGTH_BYTES, 0);
         let encoder = &mut self.encoders[self.current];
         encoder.clear();
         encoder.shorten(shape.data.into()).is_ok()
     }
 
-    /// Adds the symbol of a place that has none, of at most the `most` bytes of [`Encoding::begin`].
+    /// Adds the symbol of a place that has none, of at most the `max_len` bytes of [`Encoding::begin`].
     pub(super) fn push(&mut self, place: u8, symbol: &[u8]) {
         debug_assert!(symbol.len() + LENGTH_BYTES <= self.padded.len(), "{} bytes", symbol.len());
         let (head, rest) = self.padded.split_at_mut(LENGTH_BYTES);

@@ -49,7 +49,7 @@ pub enum BlockError {
         parity: usize,
     },
     /// Two different symbols arrived for one place.
-    #[error("packet {place} of block {block} came twice with different bytes")]
+    #[error("packet {place} of block {block} was received twice with different bytes")]
     Twice {
         /// The block.
         block: u64,
@@ -57,7 +57,7 @@ pub enum BlockError {
         place: u8,
     },
     /// A rebuilt symbol states an impossible length.
-    #[error("packet {place} of block {block} was rebuilt with {len} bytes, {most} at most are possible")]
+    #[error("packet {place} of block {block} was rebuilt with {len} bytes, {max_len} at most are possible")]
     RebuiltLength {
         /// The block.
         block: u64,
@@ -66,7 +66,7 @@ pub enum BlockError {
         /// Stated length, in bytes.
         len: usize,
         /// Maximum length that the parity leaves room for, in bytes.
-        most: usize,
+        max_len: usize,
     },
     /// A rebuilt symbol does not end in zeros.
     #[error("packet {place} of block {block} was rebuilt and does not end in zeros")]
@@ -78,7 +78,7 @@ pub enum BlockError {
     },
     /// A frame refers to a block that was not sent, or reports a block as complete although too few of its packets were
     /// sent.
-    #[error("a frame speaks of block {block}, but only those below {sent} were sent")]
+    #[error("a frame refers to block {block}, but only blocks below {sent} were sent")]
     Unsent {
         /// The block.
         block: u64,

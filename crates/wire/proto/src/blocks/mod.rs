@@ -16,27 +16,27 @@
 //! use units::{Frac, Time};
 //!
 //! let (now, window) = (Time::ZERO, 1 << 20);
-//! let mut coder = BlockSender::new("8,2".parse::<CodingPolicy>().unwrap(), window);
-//! let mut rebuilding = BlockReceiver::new(window);
+//! let mut block_sender = BlockSender::new("8,2".parse::<CodingPolicy>().unwrap(), window);
+//! let mut block_receiver = BlockReceiver::new(window);
 //!
 //! // Three packets are left to send: a block of three, and its parity.
 //! let conditions = Conditions { loss: Frac::ZERO, bdp: 0 };
 //! for (left, symbol) in [(3, "one"), (2, "second"), (1, "third")] {
 //!     let pending = Pending { bytes: left * 1200, ends: true };
-//!     let offer = coder.offer(pending, 1200, conditions).unwrap();
-//!     coder.push(now, offer, symbol.as_bytes(), left);
+//!     let offer = block_sender.offer(pending, 1200, conditions).unwrap();
+//!     block_sender.push(now, offer, symbol.as_bytes(), left);
 //!     if symbol != "second" {
 //!         let tag = offer.tag;
-//!         rebuilding.on_source(now, tag.block, tag.shape, tag.place, symbol.as_bytes()).unwrap();
+//!         block_receiver.on_source(now, tag.block, tag.shape, tag.place, symbol.as_bytes()).unwrap();
 //!     }
 //! }
 //! let mut packet = Vec::new();
-//! let tag = coder.put_parity(now, &mut packet).unwrap();
+//! let tag = block_sender.put_parity(now, &mut packet).unwrap();
 //! let Some(Ok(Frame::Parity { symbol, .. })) = Frames::new(&packet).next() else { panic!("parity") };
-//! rebuilding.on_parity(now, tag.block, tag.shape, tag.place, symbol).unwrap();
+//! block_receiver.on_parity(now, tag.block, tag.shape, tag.place, symbol).unwrap();
 //!
-//! assert_eq!(rebuilding.next_rebuilt(), Some(&b"second"[..]));
-//! assert_eq!(rebuilding.next_whole(), Some((0, 1)));
+//! assert_eq!(block_receiver.next_rebuilt(), Some(&b"second"[..]));
+//! assert_eq!(block_receiver.next_block_whole(), Some((0, 1)));
 //! ```
 
 use crate::frame::Shape;

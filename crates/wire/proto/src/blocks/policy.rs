@@ -16,7 +16,7 @@ use crate::narrow::to_u8;
 const TAIL: Shape = Shape { data: 8, parity: 2 };
 
 /// Maximum probability that any block of a [`CodingPolicy::Auto`] tail needs retransmissions.
-const MAX_FAILING: Frac = Frac::millionths(5_000);
+const MAX_FAILURE: Frac = Frac::millionths(5_000);
 
 /// Maximum number of data packets of a block in [`CodingPolicy::Auto`]: with [`MAX_PARITY`] they are [`MAX_PACKETS`].
 const MAX_DATA: u64 = (MAX_PACKETS - MAX_PARITY) as u64;
@@ -133,12 +133,12 @@ impl CodingPolicy {
             Self::Auto { budget } if is_tail && packets > 0 => {
                 let blocks = packets.div_ceil(MAX_DATA);
                 spent.begin(pending.bytes);
-                let most = (budget.of(conditions.bdp) / mss).max(1).saturating_sub(spent.parity);
+                let max_parity = (budget.of(conditions.bdp) / mss).max(1).saturating_sub(spent.parity);
                 // At most 32, because there are `blocks` of them.
                 let data = to_u8(packets.div_ceil(blocks));
-                let failing = Frac::from_bits(MAX_FAILING.bits() / blocks);
-                let wanted = binomial::parity(data, conditions.loss, failing).unwrap_or(MAX_PARITY);
-                let parity = wanted.min(to_u8((most / blocks).min(MAX_PARITY.into())));
+                let max_failure = Frac::from_bits(MAX_FAILURE.bits() / blocks);
+                let wanted = binomial::parity(data, conditions.loss, max_failure).unwrap_or(MAX_PARITY);
+                let parity = wanted.min(to_u8((max_parity / blocks).min(MAX_PARITY.into())));
                 spent.add(parity);
                 (parity > 0).then_some(Shape { data, parity })
             }
@@ -222,7 +222,7 @@ mod tests {
             assert_eq!(text.parse::<CodingPolicy>().unwrap().to_string(), text);
         }
         assert_eq!("auto=10%".parse(), Ok(CodingPolicy::AUTO));
-        for (text, says) in [
+        for (text, expected) in [
             ("on", "no coding \"on\"; write off, tail, auto, auto=10% or"),
             ("", "no coding \"\"; write off"),
             ("0,1", "no block has packets \"0,1\"; write k,m"),
@@ -236,7 +236,7 @@ mod tests {
             ("auto=10", "no budget \"10\""),
         ] {
             let error = text.parse::<CodingPolicy>().unwrap_err().to_string();
-            assert!(error.contains(says), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 

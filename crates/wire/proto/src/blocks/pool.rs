@@ -34,7 +34,7 @@ impl SymbolPool {
     }
 
     /// Takes a buffer back.
-    pub(super) fn give(&mut self, buffer: Vec<u8>) {
+    pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
         if buffer.capacity() > 0 && self.spare_bytes + buffer.capacity() <= MAX_SPARE {
             self.spare_bytes += buffer.capacity();
             self.spare.push(buffer);
@@ -65,7 +65,7 @@ impl SymbolPool {
     /// Forgets a symbol.
     pub(super) fn free(&mut self, symbol: u32) {
         let buffer = mem::take(&mut self.slots[symbol as usize]);
-        self.give(buffer);
+        self.recycle(buffer);
         self.free.push(symbol);
     }
 
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_used_again() {
+    fn buffers_are_reused() {
         let mut pool = SymbolPool::default();
         let numbers: Vec<u32> =
             (0..4).map(|_| pool.take(1400)).collect::<Vec<_>>().into_iter().map(|it| pool.store(it)).collect();
@@ -101,7 +101,7 @@ mod tests {
 
     /// Short symbols do not hold long buffers, and spare buffers are bounded.
     #[test]
-    fn memory_follows_what_is_kept() {
+    fn memory_follows_stored_symbols() {
         let mut pool = SymbolPool::default();
         for len in [65_000, 10] {
             let numbers: Vec<u32> = (0..100)

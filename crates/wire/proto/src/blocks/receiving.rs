@@ -11,7 +11,7 @@ use super::error::BlockError;
 use super::policy::is_possible;
 use super::pool::SymbolPool;
 use super::repair::Repairs;
-use super::spans::{Over, Spans};
+use super::spans::{FinishedBlocks, Spans};
 use super::timers::{Timed, Timer, Timers};
 use super::{BLOCK_BYTES, BlockEvent, LENGTH_BYTES, SYMBOL_BYTES, Tag, bit, first, packets};
 use crate::event_buffer::EventBuffer;
@@ -36,13 +36,13 @@ const MAX_PARITY_LEN: usize = u16::MAX as usize + LENGTH_BYTES;
 pub struct BlockReceiver {
     window: u64,
     /// Time from a block's newest symbol to its first request.
-    wait: Span,
+    request_delay: Span,
     rtt: Span,
     /// A map, not a ring: the peer chooses the numbers, and the gap between two distant ones must cost nothing.
     open: BTreeMap<u64, ReceivingBlock>,
-    over: Over,
+    finished: FinishedBlocks,
     /// Accounted memory, in bytes.
-    kept: u64,
+    accounted_bytes: u64,
     pool: SymbolPool,
     repairs: Repairs,
     /// Rebuilt symbols after their lengths, padded with zeros.
@@ -50,14 +50,14 @@ pub struct BlockReceiver {
     /// The rebuilt symbol that was taken last.
     taken: Vec<u8>,
     /// Complete blocks to report to the sender.
-    whole: Spans,
+    complete: Spans,
     /// Blocks to request, if a request is still due.
     requests: VecDeque<u64>,
     timers: Timers,
     /// Blocks that parity completed.
     recovered: u64,
     /// Events for observers.
-    pub(crate) notes: EventBuffer<BlockEvent>,
+    pub(crate) events: EventBuffer<BlockEvent>,
 }
 
 #[derive(Debug)]
@@ -76,9 +76,9 @@ struct ReceivingBlock {
     /// Requests since the newest symbol.
     requests: u8,
     /// Set while a request is due.
-    is_asked_for: bool,
+    is_request_due: bool,
     /// Set if a request was sent.
-    was_asked_for: bool,
+    was_requested: bool,
     timer: Timer,
 }
 
@@ -92,8 +92,8 @@ impl ReceivingBlock {
             symbols: [0; MAX_PACKETS as usize],
             bytes: BLOCK_BYTES,
             requests: 0,
-            is_asked_for: false,
-            was_asked_for: false,
+            is_request_due: false,
+            was_requested: false,
             timer: Timer::UNSET,
         }
     }
@@ -105,9 +105,9 @@ impl ReceivingBlock {
             return Err(BlockError::Shape { block, before: self.shape, now: tag.shape });
         }
         if self.present & bit(tag.place) != 0 {
-            let kept = pool.get(self.symbols[usize::from(tag.place)]);
-            let kept = if tag.is_parity() { kept } else { kept.get(LENGTH_BYTES..).unwrap_or_default() };
-            return if kept == symbol { Ok(false) } else { Err(BlockError::Twice { block, place: tag.place }) };
+            let stored = pool.get(self.symbols[usize::from(tag.place)]);
+            let stored = if tag.is_parity() { stored } else { stored.get(LENGTH_BYTES..).unwrap_or_default() };
+            return if stored == symbol { Ok(false) } else { Err(BlockError::Twice { block, place: tag.place }) };
         }
         match self.parity {
             Some(before) if tag.is_parity() && len != before => Err(BlockError::Parity { block, before, now: len }),
@@ -128,20 +128,20 @@ impl BlockReceiver {
     pub fn new(window: u64) -> Self {
         let mut new = Self {
             window,
-            wait: Span::ZERO,
+            request_delay: Span::ZERO,
             rtt: Span::ZERO,
             open: BTreeMap::new(),
-            over: Over::default(),
-            kept: 0,
+            finished: FinishedBlocks::default(),
+            accounted_bytes: 0,
             pool: SymbolPool::default(),
             repairs: Repairs::default(),
             rebuilt: VecDeque::new(),
             taken: Vec::new(),
-            whole: Spans::default(),
+            complete: Spans::default(),
             requests: VecDeque::new(),
             timers: Timers::default(),
             recovered: 0,
-            notes: EventBuffer::default(),
+            events: EventBuffer::default(),
         };
         new.set_timing(Span::from_ms(1), Span::from_ms(333));
         new
@@ -151,12 +151,13 @@ impl BlockReceiver {
     /// quarter of `rtt` after its newest symbol, and again after each further `rtt`. An `rtt` counts as at least 1 us.
     pub fn set_timing(&mut self, ack_delay: Span, rtt: Span) {
         self.rtt = Span::from_unsigned_ps(rtt.unsigned_ps()).max(Span::from_us(1));
-        self.wait = Span::from_unsigned_ps(ack_delay.unsigned_ps().saturating_add(self.rtt.over(4).unsigned_ps()));
+        self.request_delay =
+            Span::from_unsigned_ps(ack_delay.unsigned_ps().saturating_add(self.rtt.over(4).unsigned_ps()));
     }
 
     /// Returns the accounted memory, in bytes.
-    pub fn kept(&self) -> u64 {
-        self.kept
+    pub fn accounted_bytes(&self) -> u64 {
+        self.accounted_bytes
     }
 
     /// Returns the capacity of the symbol buffers, in bytes.
@@ -213,11 +214,11 @@ impl BlockReceiver {
     fn on_symbol(&mut self, now: Time, tag: Tag, symbol: &[u8]) -> Result<(), BlockError> {
         let Tag { block: number, shape, place } = tag;
         let known = self.open.get(&number);
-        let is_news = match known {
+        let is_new = match known {
             Some(block) => block.is_new(tag, symbol, &self.pool)?,
-            None => !self.over.contains(number),
+            None => !self.finished.contains(number),
         };
-        if !is_news {
+        if !is_new {
             return Ok(());
         }
         let present = known.map_or(0, |block| block.present) | bit(place);
@@ -225,11 +226,11 @@ impl BlockReceiver {
         if present & data == data {
             // All data arrived in packets, which are acknowledged. Only a sender that received a request needs a
             // further report.
-            if known.is_some_and(|block| block.was_asked_for) {
-                self.whole.insert(Range::of(number));
+            if known.is_some_and(|block| block.was_requested) {
+                self.complete.insert(Range::of(number));
             }
             self.close(number);
-            self.over.insert(number);
+            self.finished.insert(number);
             return Ok(());
         }
         let is_first = known.is_none();
@@ -240,11 +241,11 @@ impl BlockReceiver {
         if is_first {
             let open = &self.open;
             self.timers.prune(open.len(), |number| open.contains_key(&number));
-            self.notes.note(|| BlockEvent::Opened { block: number, shape });
+            self.events.record(|| BlockEvent::Opened { block: number, shape });
         }
         let block = self.open.entry(number).or_insert_with(|| ReceivingBlock::new(shape));
         block.bytes += cost - if is_first { BLOCK_BYTES } else { 0 };
-        self.kept += cost;
+        self.accounted_bytes += cost;
         let buffer = if tag.is_parity() {
             block.parity = Some(symbol.len());
             let mut buffer = self.pool.take(symbol.len());
@@ -264,26 +265,26 @@ impl BlockReceiver {
             return self.rebuild(number);
         }
         block.requests = 0;
-        block.is_asked_for = false;
-        self.timers.set(&mut block.timer, number, now.saturating_add(self.wait));
+        block.is_request_due = false;
+        self.timers.set(&mut block.timer, number, now.saturating_add(self.request_delay));
         Ok(())
     }
 
     /// Forgets the oldest blocks until `bytes` more fit. Returns false if block `number` is forgotten.
     fn make_room(&mut self, number: u64, bytes: u64) -> bool {
-        while self.kept + bytes > self.window {
+        while self.accounted_bytes + bytes > self.window {
             match self.open.first_key_value() {
                 Some((&oldest, _)) if oldest <= number => {
-                    self.notes.note(|| BlockEvent::Forgotten { block: oldest });
+                    self.events.record(|| BlockEvent::Forgotten { block: oldest });
                     self.close(oldest);
-                    self.over.raise(oldest.saturating_add(1));
+                    self.finished.raise(oldest.saturating_add(1));
                     if oldest == number {
                         return false;
                     }
                 }
                 // The new block would be the oldest itself.
                 _ => {
-                    self.over.insert(number);
+                    self.finished.insert(number);
                     return false;
                 }
             }
@@ -294,7 +295,7 @@ impl BlockReceiver {
     /// Removes an open block and frees its symbols.
     fn close(&mut self, number: u64) {
         let Some(block) = self.open.remove(&number) else { return };
-        self.kept -= block.bytes;
+        self.accounted_bytes -= block.bytes;
         for (place, &symbol) in block.symbols.iter().enumerate() {
             if block.present & bit(to_u8(place as u64)) != 0 {
                 self.pool.free(symbol);
@@ -309,9 +310,10 @@ impl BlockReceiver {
         // With k packets that do not include all data, there is parity.
         let Some(len) = block.parity else { return Ok(()) };
         let places = |bits: u64| (0..packets(shape)).filter(move |&place| bits & bit(place) != 0).map(usize::from);
-        let came = present & first(shape.data);
-        let lost = usize::from(shape.data) - came.count_ones() as usize;
-        let padding: usize = places(came).map(|place| len - self.pool.get(block.symbols[place]).len().min(len)).sum();
+        let arrived = present & first(shape.data);
+        let lost = usize::from(shape.data) - arrived.count_ones() as usize;
+        let padding: usize =
+            places(arrived).map(|place| len - self.pool.get(block.symbols[place]).len().min(len)).sum();
         let bytes = (padding + lost * len) as u64 + lost as u64 * SYMBOL_BYTES;
         if !self.make_room(number, bytes) {
             return Ok(());
@@ -322,9 +324,9 @@ impl BlockReceiver {
             debug_assert!(false, "k packets of an open block are enough");
             return Ok(());
         };
-        places(came).for_each(|place| self.pool.pad(block.symbols[place], len));
+        places(arrived).for_each(|place| self.pool.pad(block.symbols[place], len));
         block.bytes += padding as u64;
-        self.kept += bytes;
+        self.accounted_bytes += bytes;
 
         let mut symbols = [None; MAX_PACKETS as usize];
         places(present).for_each(|place| symbols[place] = Some(self.pool.get(block.symbols[place])));
@@ -332,22 +334,22 @@ impl BlockReceiver {
         let repaired = plan.repair(&symbols[..packets(shape).into()], &mut outputs[..lost]);
         debug_assert_eq!(repaired, Ok(()));
 
-        let missing = places(first(shape.data) & !came);
-        let wrong = missing.zip(&rebuilt).find_map(|(place, symbol)| check(number, to_u8(place as u64), symbol).err());
+        let missing = places(first(shape.data) & !arrived);
+        let error = missing.zip(&rebuilt).find_map(|(place, symbol)| check(number, to_u8(place as u64), symbol).err());
         self.close(number);
-        self.over.insert(number);
+        self.finished.insert(number);
         let rebuilt = rebuilt.into_iter().take(lost);
-        if let Some(wrong) = wrong {
-            self.kept -= lost as u64 * (len as u64 + SYMBOL_BYTES);
-            rebuilt.for_each(|buffer| self.pool.give(buffer));
-            return Err(wrong);
+        if let Some(error) = error {
+            self.accounted_bytes -= lost as u64 * (len as u64 + SYMBOL_BYTES);
+            rebuilt.for_each(|buffer| self.pool.recycle(buffer));
+            return Err(error);
         }
         self.recovered += 1;
-        self.notes.note(|| BlockEvent::Recovered { block: number, packets: to_u8(lost as u64) });
+        self.events.record(|| BlockEvent::Recovered { block: number, packets: to_u8(lost as u64) });
         self.rebuilt.extend(rebuilt);
         // If there are more ranges than are kept, the oldest is not reported. The sender's timeout covers such blocks,
         // too.
-        self.whole.insert(Range::of(number));
+        self.complete.insert(Range::of(number));
         Ok(())
     }
 
@@ -360,8 +362,8 @@ impl BlockReceiver {
     pub fn next_rebuilt(&mut self) -> Option<&[u8]> {
         let before = mem::take(&mut self.taken);
         if !before.is_empty() {
-            self.kept -= before.len() as u64 + SYMBOL_BYTES;
-            self.pool.give(before);
+            self.accounted_bytes -= before.len() as u64 + SYMBOL_BYTES;
+            self.pool.recycle(before);
         }
         self.taken = self.rebuilt.pop_front()?;
         let (head, rest) = self.taken.split_first_chunk()?;
@@ -370,25 +372,25 @@ impl BlockReceiver {
 
     /// Withholds the report that a block is complete, because a rebuilt symbol could not be read for lack of space. The
     /// sender retransmits unacknowledged packets.
-    pub fn is_not_read(&mut self, block: u64) {
-        self.whole.remove(block);
+    pub fn withhold_complete(&mut self, block: u64) {
+        self.complete.remove(block);
     }
 
     /// Returns the next `BLOCK_WHOLE`: its first block and the number of blocks. It reports blocks that ACKs alone may
     /// not show as complete: those with rebuilt symbols, and those that were requested.
-    pub fn next_whole(&mut self) -> Option<(u64, u64)> {
-        self.whole.take_lowest().map(|range| (range.first, range.last - range.first + 1))
+    pub fn next_block_whole(&mut self) -> Option<(u64, u64)> {
+        self.complete.take_lowest().map(|range| (range.first, range.last - range.first + 1))
     }
 
     /// Returns whether a `BLOCK_WHOLE` is due.
-    pub fn has_whole(&self) -> bool {
-        !self.whole.is_empty()
+    pub fn has_block_whole(&self) -> bool {
+        !self.complete.is_empty()
     }
 
-    /// Handles the loss of a packet with a `BLOCK_WHOLE`: [`BlockReceiver::next_whole`] returns its blocks again.
-    pub fn whole_lost(&mut self, first: u64, count: u64) {
+    /// Handles the loss of a packet with a `BLOCK_WHOLE`: [`BlockReceiver::next_block_whole`] returns its blocks again.
+    pub fn on_block_whole_lost(&mut self, first: u64, count: u64) {
         if let Some(more) = count.checked_sub(1) {
-            self.whole.insert(Range { first, last: first.saturating_add(more) });
+            self.complete.insert(Range { first, last: first.saturating_add(more) });
         }
     }
 
@@ -396,11 +398,11 @@ impl BlockReceiver {
     /// such; another follows a round trip later.
     pub fn next_nack(&mut self) -> Option<(u64, u64)> {
         while let Some(number) = self.requests.pop_front() {
-            if let Some(block) = self.open.get_mut(&number).filter(|block| block.is_asked_for) {
-                block.is_asked_for = false;
-                block.was_asked_for = true;
+            if let Some(block) = self.open.get_mut(&number).filter(|block| block.is_request_due) {
+                block.is_request_due = false;
+                block.was_requested = true;
                 let missing = first(packets(block.shape)) & !block.present;
-                self.notes.note(|| BlockEvent::Missing { block: number, missing });
+                self.events.record(|| BlockEvent::Missing { block: number, missing });
                 return Some((number, missing));
             }
         }
@@ -420,14 +422,14 @@ impl BlockReceiver {
             let Some((_, number)) = first.filter(|&(due, _)| due <= now) else { return };
             let Some(block) = self.open.get_mut(&number) else { return };
             if block.requests == MAX_REQUESTS {
-                self.notes.note(|| BlockEvent::Forgotten { block: number });
+                self.events.record(|| BlockEvent::Forgotten { block: number });
                 self.close(number);
-                self.over.insert(number);
+                self.finished.insert(number);
                 continue;
             }
             block.requests += 1;
             self.timers.set(&mut block.timer, number, now.saturating_add(self.rtt));
-            if !mem::replace(&mut block.is_asked_for, true) {
+            if !mem::replace(&mut block.is_request_due, true) {
                 self.requests.push_back(number);
             }
         }
@@ -443,9 +445,9 @@ impl Timed for BTreeMap<u64, ReceivingBlock> {
 /// Checks the layout of a rebuilt symbol: its length, its bytes, and zeros.
 fn check(block: u64, place: u8, symbol: &[u8]) -> Result<(), BlockError> {
     let Some((head, rest)) = symbol.split_first_chunk() else { return Ok(()) };
-    let (len, most) = (usize::from(u16::from_be_bytes(*head)), rest.len());
+    let (len, max_len) = (usize::from(u16::from_be_bytes(*head)), rest.len());
     match rest.get(len..) {
-        None => Err(BlockError::RebuiltLength { block, place, len, most }),
+        None => Err(BlockError::RebuiltLength { block, place, len, max_len }),
         Some(zeros) if zeros.iter().any(|&byte| byte != 0) => Err(BlockError::RebuiltEnd { block, place }),
         Some(_) => Ok(()),
     }

@@ -7,8 +7,8 @@ use crate::narrow::to_usize;
 #[derive(Debug)]
 enum Slot<T> {
     Live(T),
-    /// Over, like all from here to before this number.
-    Over(u64),
+    /// Removed, like all from here to before this number.
+    Removed(u64),
 }
 
 /// Items with consecutive numbers.
@@ -68,15 +68,15 @@ impl<T> BlockRing<T> {
     /// Removes an item, if it remains.
     pub(super) fn remove(&mut self, number: u64) -> Option<T> {
         let at = self.at(number).filter(|&at| matches!(self.slots.get(at), Some(Slot::Live(_))))?;
-        let slot = core::mem::replace(&mut self.slots[at], Slot::Over(number + 1));
+        let slot = core::mem::replace(&mut self.slots[at], Slot::Removed(number + 1));
         self.live -= 1;
-        while let Some(Slot::Over(_)) = self.slots.front() {
+        while let Some(Slot::Removed(_)) = self.slots.front() {
             self.slots.pop_front();
             self.base += 1;
         }
         match slot {
             Slot::Live(item) => Some(item),
-            Slot::Over(_) => None,
+            Slot::Removed(_) => None,
         }
     }
 
@@ -85,12 +85,12 @@ impl<T> BlockRing<T> {
     pub(super) fn first_from(&mut self, number: u64) -> Option<u64> {
         let mut number = number.max(self.base);
         while let Some(at) = self.at(number) {
-            let Slot::Over(next) = self.slots[at] else { return Some(number) };
+            let Slot::Removed(next) = self.slots[at] else { return Some(number) };
             let beyond = match self.at(next).map(|at| &self.slots[at]) {
-                Some(&Slot::Over(beyond)) => beyond,
+                Some(&Slot::Removed(beyond)) => beyond,
                 _ => next,
             };
-            self.slots[at] = Slot::Over(beyond);
+            self.slots[at] = Slot::Removed(beyond);
             number = beyond;
         }
         None
@@ -106,10 +106,10 @@ mod tests {
     proptest! {
         /// The ring agrees with a map.
         #[test]
-        fn as_a_map(steps in proptest::collection::vec((0..60u64, 0..3u8), 0..200)) {
+        fn agrees_with_a_map(steps in proptest::collection::vec((0..60u64, 0..3u8), 0..200)) {
             let (mut ring, mut map, mut next) = (BlockRing::new(), BTreeMap::new(), 0);
-            for (number, what) in steps {
-                match what {
+            for (number, action) in steps {
+                match action {
                     0 => {
                         ring.push(next);
                         map.insert(next, next);

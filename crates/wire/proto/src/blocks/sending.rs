@@ -28,7 +28,7 @@ const MAX_SPARE: usize = 256;
 /// Length of a PARITY frame before its symbol, without the block's number: its type, k, m and place.
 const PARITY_HEAD: usize = 4;
 /// Maximum probability that the packets retransmitted for a block are too few.
-const MAX_FAILING_AGAIN: Frac = Frac::millionths(1_000);
+const MAX_RETRANSMISSION_FAILURE: Frac = Frac::millionths(1_000);
 
 /// The place of the next data packet in a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ pub struct Offer {
     /// Contents of the packet's SOURCE frame.
     pub tag: Tag,
     /// Maximum length of the symbol, in bytes.
-    pub most: u16,
+    pub max_len: u16,
 }
 
 /// A retransmission.
@@ -49,7 +49,7 @@ pub enum Resend {
         /// The symbol's content, as passed to [`BlockSender::push`].
         content: u64,
     },
-    /// A parity packet, which [`BlockSender::put_again`] writes.
+    /// A parity packet, which [`BlockSender::put_retransmission`] writes.
     Parity {
         /// The packet.
         tag: Tag,
@@ -70,20 +70,20 @@ pub enum Resend {
 /// [`SYMBOL_BYTES`], a data symbol [`SYMBOL_BYTES`].
 #[derive(Debug)]
 pub struct BlockSender {
-    coding: CodingPolicy,
+    policy: CodingPolicy,
     window: u64,
     timeout: Span,
     rtt: Span,
     ring: BlockRing<SendingBlock>,
     /// Accounted memory of the symbols, in bytes.
-    kept: u64,
+    symbol_memory: u64,
     encoding: Encoding,
     parity: SymbolPool,
     spare: Vec<Vec<SymbolPacket>>,
     /// Blocks with parity that was not sent yet. The first is live.
     due: VecDeque<u64>,
     /// Packets to retransmit, if their blocks still request it. The first one does.
-    again: VecDeque<(u64, u8)>,
+    retransmissions: VecDeque<(u64, u8)>,
     plain: VecDeque<u64>,
     delivered: VecDeque<u64>,
     timers: Timers,
@@ -93,25 +93,25 @@ pub struct BlockSender {
     /// Parity packets sent, including retransmissions.
     parity_sent: u64,
     /// Events for observers.
-    pub(crate) notes: EventBuffer<BlockEvent>,
+    pub(crate) events: EventBuffer<BlockEvent>,
 }
 
 #[derive(Debug)]
 struct SendingBlock {
     shape: Shape,
     /// Maximum length of a data symbol, in bytes.
-    most: u16,
+    max_len: u16,
     /// Length of the longest data symbol, in bytes.
     longest: u16,
     /// Number of packets sent at least once, the first ones.
-    left: u8,
+    sent_count: u8,
     acked: u64,
     /// Packets with no copy in flight and none acknowledged.
     lost: u64,
     /// Packets that wait for retransmission.
-    again: u64,
+    retransmissions: u64,
     /// Data packets with content that was not returned.
-    held: u64,
+    undelivered: u64,
     /// Sent data and, once all data was sent, parity.
     packets: Vec<SymbolPacket>,
     /// Accounted memory of its symbols, in bytes.
@@ -126,13 +126,13 @@ struct SymbolPacket {
     /// Time of its last transmission.
     sent: Time,
     /// Copies that are neither acknowledged nor declared lost.
-    under_way: u8,
+    in_flight: u8,
 }
 
 impl SendingBlock {
     /// Returns whether all data was sent and parity was made.
     fn is_complete(&self) -> bool {
-        self.left >= self.shape.data
+        self.sent_count >= self.shape.data
     }
 
     /// Returns the bits of all of its packets.
@@ -148,48 +148,48 @@ impl SendingBlock {
         usize::from(self.longest) + LENGTH_BYTES
     }
 
-    fn leaves(&mut self, place: u8, now: Time) {
+    fn on_sent(&mut self, place: u8, now: Time) {
         if let Some(packet) = self.packets.get_mut(usize::from(place)) {
             packet.sent = now;
-            packet.under_way = packet.under_way.saturating_add(1);
+            packet.in_flight = packet.in_flight.saturating_add(1);
         }
-        debug_assert_eq!(self.lost & bit(place), 0, "packets that are asked for count as lost no more");
+        debug_assert_eq!(self.lost & bit(place), 0, "requested packets still count as lost");
     }
 
     /// Removes one copy of a packet from those in flight. Returns whether there are no others.
-    fn lands(&mut self, place: u8) -> bool {
+    fn remove_copy(&mut self, place: u8) -> bool {
         let Some(packet) = self.packets.get_mut(usize::from(place)) else { return false };
-        packet.under_way = packet.under_way.saturating_sub(1);
-        packet.under_way == 0
+        packet.in_flight = packet.in_flight.saturating_sub(1);
+        packet.in_flight == 0
     }
 
     /// Returns the packets to retransmit, out of those that a receiver misses, so that it has enough at this loss rate.
     fn needed(&self, missing: u64, network: &NetworkState) -> u64 {
         let &NetworkState { now, rtt, loss } = network;
         let missing = missing & self.all() & !self.acked;
-        let mut coming = self.again | !first(self.left);
+        let mut arriving = self.retransmissions | !first(self.sent_count);
         let mut too_soon = 0;
         for (place, packet) in self.packets.iter().enumerate() {
             if packet.sent.saturating_add(rtt) > now {
-                let mark = bit(to_u8(place as u64));
-                if packet.under_way > 0 { coming |= mark } else { too_soon |= mark }
+                let mask = bit(to_u8(place as u64));
+                if packet.in_flight > 0 { arriving |= mask } else { too_soon |= mask }
             }
         }
-        let has = (self.all() & (!missing | coming)).count_ones();
+        let has = (self.all() & (!missing | arriving)).count_ones();
         let lacks = u32::from(self.shape.data).saturating_sub(has);
-        lowest(missing & !coming & !too_soon, with_spares(lacks, loss))
+        lowest(missing & !arriving & !too_soon, with_spares(lacks, loss))
     }
 }
 
 /// Returns the number of packets to send for a block that lacks `lacks` packets, so that it gets them all except with a
-/// probability of [`MAX_FAILING_AGAIN`]. Retransmissions are few, and each further round trip delays all data that
+/// probability of [`MAX_RETRANSMISSION_FAILURE`]. Retransmissions are few, and each further round trip delays all data that
 /// waits for the block.
 fn with_spares(lacks: u32, loss: Frac) -> u32 {
     let data = to_u8(u64::from(lacks).min(u8::MAX.into()));
     if data == 0 {
         return 0;
     }
-    lacks + u32::from(binomial::parity(data, loss, MAX_FAILING_AGAIN).unwrap_or(MAX_PARITY))
+    lacks + u32::from(binomial::parity(data, loss, MAX_RETRANSMISSION_FAILURE).unwrap_or(MAX_PARITY))
 }
 
 /// State of the network when a receiver requests packets.
@@ -204,26 +204,26 @@ struct NetworkState {
 impl BlockSender {
     /// Creates a coder without blocks. `window` is in bytes: the memory that the peer keeps (`coding_window`, at most
     /// 2^30). The first RTT is 333 ms, and the timeout three of them (RFC 9002 §6.2.2).
-    pub fn new(coding: CodingPolicy, window: u64) -> Self {
+    pub fn new(policy: CodingPolicy, window: u64) -> Self {
         Self {
-            coding,
+            policy,
             window,
             timeout: Span::from_ms(999),
             rtt: Span::from_ms(333),
             ring: BlockRing::new(),
-            kept: 0,
+            symbol_memory: 0,
             encoding: Encoding::default(),
             parity: SymbolPool::default(),
             spare: Vec::new(),
             due: VecDeque::new(),
-            again: VecDeque::new(),
+            retransmissions: VecDeque::new(),
             plain: VecDeque::new(),
             delivered: VecDeque::new(),
             timers: Timers::default(),
             loss: Frac::ZERO,
             spent: Spent::default(),
             parity_sent: 0,
-            notes: EventBuffer::default(),
+            events: EventBuffer::default(),
         }
     }
 
@@ -248,13 +248,13 @@ impl BlockSender {
     }
 
     /// Sets the packets that are coded, from the next block on.
-    pub fn set_coding(&mut self, coding: CodingPolicy) {
-        self.coding = coding;
+    pub fn set_coding(&mut self, policy: CodingPolicy) {
+        self.policy = policy;
     }
 
     /// Returns the accounted memory, in bytes.
-    pub fn kept(&self) -> u64 {
-        self.kept + BLOCK_BYTES * self.ring.span()
+    pub fn accounted_bytes(&self) -> u64 {
+        self.symbol_memory + BLOCK_BYTES * self.ring.span()
     }
 
     /// Returns the place of the next data packet. None if it is not coded, or no block fits into memory. An offer holds
@@ -266,15 +266,16 @@ impl BlockSender {
     pub fn offer(&mut self, pending: Pending, mss: u16, conditions: Conditions) -> Option<Offer> {
         if let Some((number, block)) = self.open() {
             if block.longest <= mss {
-                return Some(Offer { tag: block.tag(number, block.left), most: block.most.min(mss) });
+                return Some(Offer { tag: block.tag(number, block.sent_count), max_len: block.max_len.min(mss) });
             }
             self.give_up(number);
         }
         self.loss = conditions.loss;
-        let shape = self.coding.shape(pending, mss, conditions, &mut self.spent)?;
+        let shape = self.policy.shape(pending, mss, conditions, &mut self.spent)?;
         let block = self.ring.next();
-        let fits = self.kept() + BLOCK_BYTES + symbol_bytes(shape, usize::from(mss) + LENGTH_BYTES) <= self.window;
-        (fits && block <= varint::MAX).then_some(Offer { tag: Tag { block, shape, place: 0 }, most: mss })
+        let fits =
+            self.accounted_bytes() + BLOCK_BYTES + symbol_bytes(shape, usize::from(mss) + LENGTH_BYTES) <= self.window;
+        (fits && block <= varint::MAX).then_some(Offer { tag: Tag { block, shape, place: 0 }, max_len: mss })
     }
 
     /// Returns the block that lacks data.
@@ -285,26 +286,27 @@ impl BlockSender {
     }
 
     /// Records the transmission of an offered packet. `symbol` is the rest of the packet after its SOURCE frame, of at
-    /// most [`Offer::most`] bytes; `content` is a number by which the user of the coder finds the same bytes again.
+    /// most [`Offer::max_len`] bytes; `content` is a number by which the user of the coder finds the same bytes again.
     pub fn push(&mut self, now: Time, offer: Offer, symbol: &[u8], content: u64) {
-        let Offer { tag, most } = offer;
+        let Offer { tag, max_len } = offer;
         if tag.place == 0 && tag.block == self.ring.next() {
-            self.begin(tag.shape, most);
+            self.begin(tag.shape, max_len);
         }
-        let Some((number, _)) = self.open().filter(|&(number, block)| block.tag(number, block.left) == tag) else {
+        let Some((number, _)) = self.open().filter(|&(number, block)| block.tag(number, block.sent_count) == tag)
+        else {
             debug_assert!(false, "{tag:?} was not offered");
             self.plain.push_back(content);
             return;
         };
         if tag.place == 0 {
-            self.notes.note(|| BlockEvent::Begun { block: number, shape: tag.shape });
+            self.events.record(|| BlockEvent::Begun { block: number, shape: tag.shape });
         }
         let Some(block) = self.ring.get_mut(number) else { return };
-        block.packets.push(SymbolPacket { symbol: content, sent: now, under_way: 1 });
-        block.held |= bit(tag.place);
-        block.left += 1;
-        if symbol.len() > block.most.into() {
-            debug_assert!(false, "a symbol of {} bytes, at most {most} were offered", symbol.len());
+        block.packets.push(SymbolPacket { symbol: content, sent: now, in_flight: 1 });
+        block.undelivered |= bit(tag.place);
+        block.sent_count += 1;
+        if symbol.len() > block.max_len.into() {
+            debug_assert!(false, "a symbol of {} bytes, at most {max_len} were offered", symbol.len());
             self.give_up(number);
             return;
         }
@@ -316,28 +318,28 @@ impl BlockSender {
         }
     }
 
-    fn begin(&mut self, shape: Shape, most: u16) {
-        if !self.encoding.begin(shape, most) {
+    fn begin(&mut self, shape: Shape, max_len: u16) {
+        if !self.encoding.begin(shape, max_len) {
             return;
         }
         let mut list = self.spare.pop().unwrap_or_default();
         list.reserve_exact(packets(shape).into());
-        let bytes = symbol_bytes(shape, usize::from(most) + LENGTH_BYTES);
+        let bytes = symbol_bytes(shape, usize::from(max_len) + LENGTH_BYTES);
         self.ring.push(SendingBlock {
             shape,
-            most,
+            max_len,
             longest: 0,
-            left: 0,
+            sent_count: 0,
             acked: 0,
             lost: 0,
-            again: 0,
-            held: 0,
+            retransmissions: 0,
+            undelivered: 0,
             packets: list,
             bytes,
             timer: Timer::UNSET,
         });
-        self.kept += bytes;
-        debug_assert!(self.kept() <= self.window, "{} of {} bytes", self.kept(), self.window);
+        self.symbol_memory += bytes;
+        debug_assert!(self.accounted_bytes() <= self.window, "{} of {} bytes", self.accounted_bytes(), self.window);
         let ring = &self.ring;
         self.timers.prune(ring.live(), |block| ring.get(block).is_some());
     }
@@ -350,13 +352,13 @@ impl BlockSender {
             let mut buffer = self.parity.take(symbol.len());
             buffer.copy_from_slice(symbol);
             let symbol = self.parity.store(buffer).into();
-            block.packets.push(SymbolPacket { symbol, sent: Time::ZERO, under_way: 0 });
+            block.packets.push(SymbolPacket { symbol, sent: Time::ZERO, in_flight: 0 });
         }
         let bytes = symbol_bytes(block.shape, len);
-        self.kept -= block.bytes - bytes;
+        self.symbol_memory -= block.bytes - bytes;
         block.bytes = bytes;
         self.due.push_back(number);
-        debug_assert_ne!(block.held, 0, "the last packet has just left");
+        debug_assert_ne!(block.undelivered, 0, "the last packet has just left");
     }
 
     /// Returns whether parity is due.
@@ -367,7 +369,7 @@ impl BlockSender {
     /// Returns the next parity packet.
     pub fn next_parity(&self) -> Option<Tag> {
         let number = *self.due.front()?;
-        self.ring.get(number).map(|block| block.tag(number, block.left))
+        self.ring.get(number).map(|block| block.tag(number, block.sent_count))
     }
 
     /// Returns the length of a packet's PARITY frame, in bytes. None if the packet is not stored, or no longer.
@@ -379,24 +381,24 @@ impl BlockSender {
     /// Appends the next PARITY frame, which must be the packet's last frame. Returns its tag.
     pub fn put_parity(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Tag> {
         let tag = self.next_parity()?;
-        if !self.put_again(tag, out) {
+        if !self.put_retransmission(tag, out) {
             debug_assert!(false, "parity that is due is kept");
             return None;
         }
         let block = self.ring.get_mut(tag.block)?;
-        block.leaves(tag.place, now);
-        block.left += 1;
+        block.on_sent(tag.place, now);
+        block.sent_count += 1;
         self.timers.set(&mut block.timer, tag.block, now.saturating_add(self.timeout));
-        if block.left == packets(block.shape) {
+        if block.sent_count == packets(block.shape) {
             self.due.pop_front();
-            self.tidy();
+            self.prune_queues();
         }
         Some(tag)
     }
 
     /// Appends the PARITY frame of a packet, which must be the packet's last frame. Returns false, and writes nothing,
     /// if the block is over.
-    pub fn put_again(&mut self, tag: Tag, out: &mut Vec<u8>) -> bool {
+    pub fn put_retransmission(&mut self, tag: Tag, out: &mut Vec<u8>) -> bool {
         let block = self.ring.get(tag.block).filter(|_| tag.is_parity());
         let Some(packet) = block.and_then(|block| block.packets.get(usize::from(tag.place))) else { return false };
         let Tag { block, shape, place } = tag;
@@ -408,34 +410,34 @@ impl BlockSender {
     /// Handles the acknowledgement of a packet of a block.
     pub fn acked(&mut self, tag: Tag) {
         let Some(block) = self.ring.get_mut(tag.block) else { return };
-        block.lands(tag.place);
-        let mark = bit(tag.place) & first(block.left);
-        block.acked |= mark;
-        block.lost &= !mark;
-        block.again &= !mark;
-        if block.held & mark != 0 {
-            block.held &= !mark;
+        block.remove_copy(tag.place);
+        let mask = bit(tag.place) & first(block.sent_count);
+        block.acked |= mask;
+        block.lost &= !mask;
+        block.retransmissions &= !mask;
+        if block.undelivered & mask != 0 {
+            block.undelivered &= !mask;
             self.delivered.push_back(block.packets[usize::from(tag.place)].symbol);
         }
-        if block.is_complete() && block.held == 0 {
+        if block.is_complete() && block.undelivered == 0 {
             self.end(tag.block);
         } else {
-            self.tidy();
+            self.prune_queues();
         }
     }
 
     /// Declares a packet of a block lost. Called once for each lost transmission.
     pub fn lost(&mut self, tag: Tag) {
         let Some(block) = self.ring.get_mut(tag.block) else { return };
-        let mark = bit(tag.place) & first(block.left) & !block.acked;
-        if block.lands(tag.place) {
-            block.lost |= mark & !block.again;
+        let mask = bit(tag.place) & first(block.sent_count) & !block.acked;
+        if block.remove_copy(tag.place) {
+            block.lost |= mask & !block.retransmissions;
         }
         // Packets that are neither acknowledged nor lost may still arrive.
-        let may_come = u32::from(packets(block.shape)) - block.lost.count_ones();
-        let lacks = u32::from(block.shape.data).saturating_sub(may_come);
+        let may_arrive = u32::from(packets(block.shape)) - block.lost.count_ones();
+        let lacks = u32::from(block.shape.data).saturating_sub(may_arrive);
         let wanted = lowest(block.lost, with_spares(lacks, self.loss));
-        self.ask(tag.block, wanted);
+        self.queue_retransmissions(tag.block, wanted);
     }
 
     /// Handles a `BLOCK_NACK`: the peer lacks packets of a block. Ignores bits of places that the block does not have,
@@ -448,22 +450,22 @@ impl BlockSender {
         if block >= sent {
             return Err(BlockError::Unsent { block, sent });
         }
-        self.notes.note(|| BlockEvent::Requested { block, missing });
-        let Some(asked) = self.ring.get_mut(block) else { return Ok(()) };
-        let wanted = asked.needed(missing, &NetworkState { now, rtt: self.rtt, loss: self.loss });
-        self.timers.set(&mut asked.timer, block, now.saturating_add(self.timeout));
-        self.ask(block, wanted);
+        self.events.record(|| BlockEvent::Requested { block, missing });
+        let Some(requested) = self.ring.get_mut(block) else { return Ok(()) };
+        let wanted = requested.needed(missing, &NetworkState { now, rtt: self.rtt, loss: self.loss });
+        self.timers.set(&mut requested.timer, block, now.saturating_add(self.timeout));
+        self.queue_retransmissions(block, wanted);
         Ok(())
     }
 
     /// Queues packets of a block for retransmission.
-    fn ask(&mut self, number: u64, wanted: u64) {
+    fn queue_retransmissions(&mut self, number: u64, wanted: u64) {
         let Some(block) = self.ring.get_mut(number) else { return };
-        debug_assert_eq!(wanted & (block.again | block.acked | !first(block.left)), 0);
-        block.again |= wanted;
+        debug_assert_eq!(wanted & (block.retransmissions | block.acked | !first(block.sent_count)), 0);
+        block.retransmissions |= wanted;
         block.lost &= !wanted;
         let places = (0..packets(block.shape)).filter(|&place| wanted & bit(place) != 0);
-        self.again.extend(places.map(|place| (number, place)));
+        self.retransmissions.extend(places.map(|place| (number, place)));
     }
 
     /// Handles a `BLOCK_WHOLE`: `count` blocks from `first` on are complete at the peer. Takes time proportional to the
@@ -471,7 +473,7 @@ impl BlockSender {
     ///
     /// # Errors
     /// [`BlockError::Unsent`] if one of them has data that was not sent; then nothing changes.
-    pub fn on_whole(&mut self, first: u64, count: u64) -> Result<(), BlockError> {
+    pub fn on_block_whole(&mut self, first: u64, count: u64) -> Result<(), BlockError> {
         let Some(more) = count.checked_sub(1) else { return Ok(()) };
         let last = first.saturating_add(more);
         let sent = self.ring.next() - u64::from(self.open().is_some());
@@ -481,7 +483,7 @@ impl BlockSender {
         let mut from = first;
         while let Some(number) = self.ring.first_from(from).filter(|&number| number <= last) {
             if let Some(block) = self.ring.get_mut(number) {
-                self.delivered.extend(block.take_held());
+                self.delivered.extend(block.take_undelivered());
             }
             self.end(number);
             from = number + 1;
@@ -493,8 +495,8 @@ impl BlockSender {
     /// retransmitted as they were: a stream was reset, or the parity no longer fits into a packet.
     pub fn give_up(&mut self, block: u64) {
         if let Some(given_up) = self.ring.get_mut(block) {
-            self.notes.note(|| BlockEvent::GivenUp { block });
-            self.plain.extend(given_up.take_held());
+            self.events.record(|| BlockEvent::GivenUp { block });
+            self.plain.extend(given_up.take_undelivered());
         }
         self.end(block);
     }
@@ -502,34 +504,34 @@ impl BlockSender {
     /// Forgets a block after its contents were returned.
     fn end(&mut self, number: u64) {
         let Some(mut block) = self.ring.remove(number) else { return };
-        debug_assert_eq!(block.held, 0);
-        self.kept -= block.bytes;
+        debug_assert_eq!(block.undelivered, 0);
+        self.symbol_memory -= block.bytes;
         for packet in block.packets.drain(..).skip(block.shape.data.into()) {
             self.parity.free(to_u32(packet.symbol));
         }
         if self.spare.len() < MAX_SPARE {
             self.spare.push(block.packets);
         }
-        self.tidy();
+        self.prune_queues();
     }
 
     /// Drops entries at the front of the queues that are no longer due.
-    fn tidy(&mut self) {
+    fn prune_queues(&mut self) {
         while self.due.front().is_some_and(|&number| self.ring.get(number).is_none()) {
             self.due.pop_front();
         }
-        while self.again.front().is_some_and(|&(number, place)| !self.is_asked(number, place)) {
-            self.again.pop_front();
+        while self.retransmissions.front().is_some_and(|&(number, place)| !self.is_retransmission_due(number, place)) {
+            self.retransmissions.pop_front();
         }
     }
 
-    fn is_asked(&self, number: u64, place: u8) -> bool {
-        self.ring.get(number).is_some_and(|block| block.again & bit(place) != 0)
+    fn is_retransmission_due(&self, number: u64, place: u8) -> bool {
+        self.ring.get(number).is_some_and(|block| block.retransmissions & bit(place) != 0)
     }
 
     /// Returns whether a retransmission is due.
     pub fn has_resend(&self) -> bool {
-        !self.plain.is_empty() || !self.again.is_empty()
+        !self.plain.is_empty() || !self.retransmissions.is_empty()
     }
 
     /// Returns the next retransmission and records it as sent now.
@@ -537,15 +539,15 @@ impl BlockSender {
         if let Some(content) = self.plain.pop_front() {
             return Some(Resend::Plain { content });
         }
-        let (number, place) = self.again.pop_front()?;
+        let (number, place) = self.retransmissions.pop_front()?;
         let block = self.ring.get_mut(number)?;
-        block.again &= !bit(place);
-        block.leaves(place, now);
+        block.retransmissions &= !bit(place);
+        block.on_sent(place, now);
         self.timers.set(&mut block.timer, number, now.saturating_add(self.timeout));
         let tag = block.tag(number, place);
         let content = block.packets.get(usize::from(place))?.symbol;
-        self.tidy();
-        self.notes.note(|| BlockEvent::Repair(tag));
+        self.prune_queues();
+        self.events.record(|| BlockEvent::Repair(tag));
         Some(if tag.is_parity() { Resend::Parity { tag } } else { Resend::Source { tag, content } })
     }
 
@@ -565,7 +567,7 @@ impl BlockSender {
             let first = self.timers.first(&mut self.ring);
             let Some((_, number)) = first.filter(|&(due, _)| due <= now) else { return };
             let Some(block) = self.ring.get_mut(number) else { return };
-            if block.is_complete() && (block.left < packets(block.shape) || block.again != 0) {
+            if block.is_complete() && (block.sent_count < packets(block.shape) || block.retransmissions != 0) {
                 self.timers.set(&mut block.timer, number, now.saturating_add(self.timeout));
             } else {
                 self.give_up(number);
@@ -576,10 +578,10 @@ impl BlockSender {
 
 impl SendingBlock {
     /// Takes the contents that were not returned.
-    fn take_held(&mut self) -> impl Iterator<Item = u64> {
-        let held = core::mem::take(&mut self.held);
+    fn take_undelivered(&mut self) -> impl Iterator<Item = u64> {
+        let undelivered = core::mem::take(&mut self.undelivered);
         let data = self.packets.iter().take(self.shape.data.into()).enumerate();
-        data.filter(move |&(place, _)| held & bit(to_u8(place as u64)) != 0).map(|(_, packet)| packet.symbol)
+        data.filter(move |&(place, _)| undelivered & bit(to_u8(place as u64)) != 0).map(|(_, packet)| packet.symbol)
     }
 }
 

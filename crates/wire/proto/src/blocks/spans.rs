@@ -11,55 +11,55 @@ pub(super) const MAX_SPANS: usize = 256;
 /// Numbers as ranges that do not touch, the lowest first.
 #[derive(Default, Debug)]
 pub(super) struct Spans {
-    kept: Vec<Range>,
+    ranges: Vec<Range>,
 }
 
 impl Spans {
     /// Adds numbers. If there are then too many ranges, the lowest is removed and returned.
     pub(super) fn insert(&mut self, range: Range) -> Option<Range> {
         // The ranges that it overlaps or touches become one with it.
-        let from = self.kept.partition_point(|kept| kept.last.saturating_add(1) < range.first);
-        let to = self.kept.partition_point(|kept| kept.first <= range.last.saturating_add(1));
-        let joined = self.kept.get(from..to).unwrap_or_default();
+        let from = self.ranges.partition_point(|kept| kept.last.saturating_add(1) < range.first);
+        let to = self.ranges.partition_point(|kept| kept.first <= range.last.saturating_add(1));
+        let joined = self.ranges.get(from..to).unwrap_or_default();
         let first = joined.first().map_or(range.first, |kept| kept.first.min(range.first));
         let last = joined.last().map_or(range.last, |kept| kept.last.max(range.last));
-        self.kept.splice(from..to.max(from), [Range { first, last }]);
-        if self.kept.len() > MAX_SPANS { self.take_lowest() } else { None }
+        self.ranges.splice(from..to.max(from), [Range { first, last }]);
+        if self.ranges.len() > MAX_SPANS { self.take_lowest() } else { None }
     }
 
     /// Takes a number out.
     pub(super) fn remove(&mut self, number: u64) {
-        let at = self.kept.partition_point(|kept| kept.last < number);
-        let Some(&Range { first, last }) = self.kept.get(at).filter(|kept| kept.contains(number)) else { return };
+        let at = self.ranges.partition_point(|kept| kept.last < number);
+        let Some(&Range { first, last }) = self.ranges.get(at).filter(|kept| kept.contains(number)) else { return };
         let below = (first < number).then(|| Range { first, last: number - 1 });
         let above = (number < last).then(|| Range { first: number + 1, last });
-        self.kept.splice(at..=at, below.into_iter().chain(above));
+        self.ranges.splice(at..=at, below.into_iter().chain(above));
     }
 
     pub(super) fn contains(&self, number: u64) -> bool {
-        let at = self.kept.partition_point(|kept| kept.last < number);
-        self.kept.get(at).is_some_and(|kept| kept.contains(number))
+        let at = self.ranges.partition_point(|kept| kept.last < number);
+        self.ranges.get(at).is_some_and(|kept| kept.contains(number))
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+        self.ranges.is_empty()
     }
 
     pub(super) fn take_lowest(&mut self) -> Option<Range> {
-        (!self.kept.is_empty()).then(|| self.kept.remove(0))
+        (!self.ranges.is_empty()).then(|| self.ranges.remove(0))
     }
 }
 
 /// Blocks that are over at a receiver: complete or forgotten. Older ranges are forgotten, too: all blocks below a floor
 /// count as over.
 #[derive(Default, Debug)]
-pub(super) struct Over {
+pub(super) struct FinishedBlocks {
     floor: u64,
     /// Those that are not below the floor.
     above: Spans,
 }
 
-impl Over {
+impl FinishedBlocks {
     pub(super) fn contains(&self, block: u64) -> bool {
         block < self.floor || self.above.contains(block)
     }
@@ -82,9 +82,9 @@ impl Over {
     /// Declares all blocks below `floor` over.
     pub(super) fn raise(&mut self, floor: u64) {
         self.floor = self.floor.max(floor);
-        while let Some(lowest) = self.above.kept.first().filter(|lowest| lowest.first <= self.floor) {
+        while let Some(lowest) = self.above.ranges.first().filter(|lowest| lowest.first <= self.floor) {
             self.floor = self.floor.max(lowest.last.saturating_add(1));
-            self.above.kept.remove(0);
+            self.above.ranges.remove(0);
         }
     }
 }
@@ -98,26 +98,26 @@ mod tests {
     proptest! {
         /// The sets agree with sets of numbers.
         #[test]
-        fn as_a_set(steps in proptest::collection::vec((0..120u64, 0..6u64, 0..20u8), 0..100)) {
+        fn agrees_with_a_set(steps in proptest::collection::vec((0..120u64, 0..6u64, 0..20u8), 0..100)) {
             let (mut spans, mut set) = (Spans::default(), BTreeSet::new());
-            let (mut over, mut all) = (Over::default(), BTreeSet::new());
-            for (first, more, what) in steps {
-                if what == 0 {
-                    over.raise(first);
+            let (mut finished, mut all) = (FinishedBlocks::default(), BTreeSet::new());
+            for (first, more, action) in steps {
+                if action == 0 {
+                    finished.raise(first);
                     all.extend(0..first);
-                } else if what == 1 {
+                } else if action == 1 {
                     spans.remove(first);
                     set.remove(&first);
                 } else {
                     prop_assert_eq!(spans.insert(Range { first, last: first + more }), None);
                     set.extend(first..=first + more);
-                    over.insert(first);
+                    finished.insert(first);
                     all.insert(first);
                 }
-                prop_assert!(spans.kept.windows(2).all(|pair| pair[0].last + 1 < pair[1].first));
+                prop_assert!(spans.ranges.windows(2).all(|pair| pair[0].last + 1 < pair[1].first));
                 prop_assert!((0..140).all(|number| spans.contains(number) == set.contains(&number)));
-                prop_assert!((0..140).all(|number| over.contains(number) == all.contains(&number)));
-                prop_assert!(!all.contains(&over.floor()));
+                prop_assert!((0..140).all(|number| finished.contains(number) == all.contains(&number)));
+                prop_assert!(!all.contains(&finished.floor()));
             }
             let mut taken = BTreeSet::new();
             while let Some(range) = spans.take_lowest() {
@@ -129,14 +129,14 @@ mod tests {
 
     #[test]
     fn ranges_are_few() {
-        let mut over = Over::default();
+        let mut finished = FinishedBlocks::default();
         for block in 0..10_000 {
-            over.insert(2 * block + 1);
-            assert!(over.above.kept.len() <= MAX_SPANS && over.contains(2 * block + 1));
+            finished.insert(2 * block + 1);
+            assert!(finished.above.ranges.len() <= MAX_SPANS && finished.contains(2 * block + 1));
         }
-        assert!(over.contains(0) && over.contains(19_999 - 2 * 256) && !over.contains(19_998));
-        over.insert(u64::MAX);
-        over.raise(u64::MAX);
-        assert!(over.contains(u64::MAX - 1));
+        assert!(finished.contains(0) && finished.contains(19_999 - 2 * 256) && !finished.contains(19_998));
+        finished.insert(u64::MAX);
+        finished.raise(u64::MAX);
+        assert!(finished.contains(u64::MAX - 1));
     }
 }

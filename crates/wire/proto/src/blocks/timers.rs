@@ -92,13 +92,13 @@ mod tests {
     proptest! {
         /// The timers agree with a search through all of them.
         #[test]
-        fn as_a_search(steps in proptest::collection::vec((0..8u64, 0..100u64, 0..4u8), 0..200)) {
+        fn agrees_with_a_linear_search(steps in proptest::collection::vec((0..8u64, 0..100u64, 0..4u8), 0..200)) {
             let (mut timers, mut live) = (Timers::default(), BTreeMap::<u64, (Timer, Time)>::new());
             let mut fresh = 0..;
             let mut names = [0; 8];
-            for (block, time, what) in steps {
+            for (block, time, action) in steps {
                 let time = Time::from_us(time);
-                match what {
+                match action {
                     0 => drop(live.remove(&names[block as usize])),
                     1 => timers.prune(live.len(), |block| live.contains_key(&block)),
                     _ => {
@@ -107,7 +107,7 @@ mod tests {
                         }
                         let name = names[block as usize];
                         let entry = live.entry(name).or_insert((Timer::UNSET, Time::NEVER));
-                        let due = if what == 2 { Time::NEVER } else { time };
+                        let due = if action == 2 { Time::NEVER } else { time };
                         timers.set(&mut entry.0, name, due);
                         entry.1 = due;
                     }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_are_no_more_take_no_memory() {
+    fn removed_blocks_take_no_memory() {
         let mut timers = Timers::default();
         for block in 0..10_000 {
             timers.set(&mut { Timer::UNSET }, block, Time::from_us(block));

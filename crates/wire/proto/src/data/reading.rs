@@ -25,10 +25,10 @@ impl Data {
         &mut self,
         now: Time,
         id: Id,
-        via: FourTuple,
+        four_tuple: FourTuple,
         packet: &mut [u8],
     ) -> Result<Option<(u32, DecryptedPacket)>, CloseReason> {
-        let Some(at) = self.path_of(now, id, via) else { return Ok(None) };
+        let Some(at) = self.path_of(now, id, four_tuple) else { return Ok(None) };
         let timeout = self.timeout();
         let path = &mut self.paths[at];
         let sealed = SealedPacket {
@@ -64,15 +64,15 @@ impl Data {
         if self.updates != self.keys.updates() {
             self.updates = self.keys.updates();
             let (space, updates) = (observe::Space::Data, self.updates);
-            self.watch.tell(now, || Event::Keys { space, updates, cause });
+            self.observer.report(now, || Event::Keys { space, updates, cause });
             self.paths.iter_mut().for_each(|path| path.phase_from = path.next);
         }
     }
 
     /// Reads the frames of a packet that opened; each was checked by itself. Skips AUTH: it was handled before.
     pub(crate) fn read(&mut self, arrival: OpenedPacket, payload: &[u8]) -> Result<ReadOutcome, CloseReason> {
-        let OpenedPacket { now, came, path, number, codepoint, via, len } = arrival;
-        if self.came(&arrival).is_none() {
+        let OpenedPacket { now, received_at, path, number, codepoint, four_tuple, len } = arrival;
+        if self.count_received(&arrival).is_none() {
             return Ok(ReadOutcome::Dropped);
         }
         let mut wants = false;
@@ -80,7 +80,7 @@ impl Data {
         let (mut source, mut challenge) = (None, None);
         while let Some(frame) = frames.next() {
             let frame = frame?;
-            wants |= frame.counts();
+            wants |= frame.is_ack_eliciting();
             match frame {
                 Frame::Source { block, shape, place } if source.is_none() => {
                     source = Some((block, shape, place, frames.rest()));
@@ -94,7 +94,7 @@ impl Data {
                 Frame::Close { code, reason, .. } => {
                     return Ok(ReadOutcome::Closed(CloseReason::new(CloseCode(code), reason)));
                 }
-                Frame::PathResponse(value) => self.on_response(now, path, via, value),
+                Frame::PathResponse(value) => self.on_response(now, path, four_tuple, value),
                 Frame::PathChallenge(value) => challenge = Some(value),
                 frame => {
                     if self.read_frame(now, &frame)? == FrameResult::Dropped {
@@ -104,38 +104,38 @@ impl Data {
             }
         }
         if let Some((block, shape, place, symbol)) = source {
-            let rebuilding = self.rebuilding.as_mut().ok_or_else(no_blocks)?;
-            rebuilding.on_source(now, block, shape, place, symbol)?;
+            let block_receiver = self.block_receiver.as_mut().ok_or_else(no_blocks)?;
+            block_receiver.on_source(now, block, shape, place, symbol)?;
             self.read_rebuilt(block)?;
         }
-        self.settle_release(now);
+        self.arm_release_timer(now);
         let Some(path) = self.path_mut(path) else { return Ok(ReadOutcome::Dropped) };
         if let Some(value) = challenge {
-            path.respond(value, via, len);
+            path.respond(value, four_tuple, len);
         }
         let is_newest = path.arrivals.newest().is_none_or(|newest| newest < number);
         let eliciting = if wants { AckEliciting::Yes } else { AckEliciting::No };
-        path.arrivals.on_packet(came, number, codepoint, eliciting);
-        if is_newest && path.via != via {
+        path.arrivals.on_packet(received_at, number, codepoint, eliciting);
+        if is_newest && path.four_tuple != four_tuple {
             self.on_moved(&arrival);
         }
-        self.tell_notes(now);
+        self.report_events(now);
         Ok(ReadOutcome::Read)
     }
 
     /// Counts an opened packet towards its path's amplification limit. None if it arrived from an invalid address.
-    pub(super) fn came(&mut self, arrival: &OpenedPacket) -> Option<()> {
-        let (side, &OpenedPacket { path, via, len, .. }) = (self.side, arrival);
+    pub(super) fn count_received(&mut self, arrival: &OpenedPacket) -> Option<()> {
+        let (side, &OpenedPacket { path, four_tuple, len, .. }) = (self.side, arrival);
         let path = self.path_mut(path)?;
-        if side == Side::Client && path.via.remote != via.remote {
+        if side == Side::Client && path.four_tuple.remote != four_tuple.remote {
             return None;
         }
-        if path.via == via {
-            path.budget.came(len);
-        } else if let Some((before, budget)) = &mut path.before
-            && *before == via
+        if path.four_tuple == four_tuple {
+            path.amplification_limit.on_received(len);
+        } else if let Some((before, amplification_limit)) = &mut path.before
+            && *before == four_tuple
         {
-            budget.came(len);
+            amplification_limit.on_received(len);
         }
         Some(())
     }
@@ -145,7 +145,7 @@ impl Data {
         match *frame {
             Frame::Ack(ref ack) => self.on_ack(now, ack)?,
             Frame::Done if self.side == Side::Client => {
-                self.news.push(ConnectionUpdate::Done);
+                self.pending_updates.push(ConnectionUpdate::Done);
                 self.confirm()?;
             }
             Frame::PathId { path, id, token } => self.on_path_id(path, id, token)?,
@@ -161,13 +161,13 @@ impl Data {
             Frame::Stream(ref stream) => return Ok(streams.on_stream(stream)?),
             Frame::Datagram(data) => self.on_datagram(data)?,
             Frame::Parity { block, shape, place, symbol } => {
-                self.rebuilding.as_mut().ok_or_else(no_blocks)?.on_parity(now, block, shape, place, symbol)?;
+                self.block_receiver.as_mut().ok_or_else(no_blocks)?.on_parity(now, block, shape, place, symbol)?;
                 self.read_rebuilt(block)?;
             }
-            Frame::BlockNack { block, missing } => self.coder(block)?.on_nack(block, missing, now)?,
+            Frame::BlockNack { block, missing } => self.block_sender(block)?.on_nack(block, missing, now)?,
             Frame::BlockWhole { first, count } => {
-                self.coder(first)?.on_whole(first, count)?;
-                self.outbox().settle_blocks();
+                self.block_sender(first)?.on_block_whole(first, count)?;
+                self.frame_queue().settle_blocks();
             }
             Frame::Auth { .. } if self.side == Side::Listener => {}
             Frame::Crypto { .. } | Frame::Done | Frame::Auth { .. } | Frame::Source { .. } => {
@@ -187,19 +187,19 @@ impl Data {
     }
 
     /// Returns the blocks that this end sends, for a frame that refers to `block`.
-    fn coder(&mut self, block: u64) -> Result<&mut BlockSender, CloseReason> {
-        Ok(self.outbox().coder.as_mut().ok_or(BlockError::Unsent { block, sent: 0 })?)
+    fn block_sender(&mut self, block: u64) -> Result<&mut BlockSender, CloseReason> {
+        Ok(self.frame_queue().block_sender.as_mut().ok_or(BlockError::Unsent { block, sent: 0 })?)
     }
 
     /// Reads the rebuilt symbols of a block, as if their packets had arrived.
     fn read_rebuilt(&mut self, block: u64) -> Result<(), CloseReason> {
-        let Some(rebuilding) = &mut self.rebuilding else { return Ok(()) };
-        let outbox = self.channel.work_mut();
+        let Some(block_receiver) = &mut self.block_receiver else { return Ok(()) };
+        let frame_queue = self.channel.work_mut();
         let mut all = true;
-        while let Some(symbol) = rebuilding.next_rebuilt() {
+        while let Some(symbol) = block_receiver.next_rebuilt() {
             for frame in Frames::new(symbol).take_while(|_| !symbol.is_empty()) {
                 match frame? {
-                    Frame::Stream(stream) => all &= outbox.streams.on_stream(&stream)? == FrameResult::Yes,
+                    Frame::Stream(stream) => all &= frame_queue.streams.on_stream(&stream)? == FrameResult::Yes,
                     Frame::Padding(_) => {}
                     _ => return Err(no_symbol()),
                 }
@@ -207,7 +207,7 @@ impl Data {
         }
         if !all {
             // Its sender gets no report of it, and retransmits it.
-            rebuilding.is_not_read(block);
+            block_receiver.withhold_complete(block);
         }
         Ok(())
     }
@@ -243,7 +243,7 @@ impl Data {
         let ecn = path.ecn.then_some(ack.ecn);
         let mut acks = AckRanges { ranges: &self.ranges, ecn, delay: ack.delay, received: &self.times };
         let acked = match self.channel.acked(now, subflow, &acks) {
-            Err(AckError::EcnRunsBack { .. } | AckError::EcnTooMany { .. }) => {
+            Err(AckError::EcnDecreased { .. } | AckError::EcnExceedsSent { .. }) => {
                 path.ecn = false;
                 acks.ecn = None;
                 self.channel.acked(now, subflow, &acks)?
@@ -260,19 +260,19 @@ impl Data {
             self.keys.acknowledged(self.updates);
         }
         let named = |number| self.ranges.iter().any(|range| range.contains(number));
-        if let Some(SentAck { newest, .. }) = path.told.take_if(|told| named(told.number)) {
+        if let Some(SentAck { newest, .. }) = path.last_ack.take_if(|last_ack| named(last_ack.number)) {
             path.arrivals.forget_below(newest);
         }
         let old = path.search.size();
         if path.search.acked(now, named) {
             let mss = u32::from(path.search.size()) - to_u32(OVERHEAD as u64);
             self.channel.set_mss(subflow, mss);
-            self.tell_of_size(now, at, old);
+            self.report_size(now, at, old);
         }
         let path = &mut self.paths[at];
-        let is_shorter = |rtt: &Span| path.least_rtt.is_none_or(|least| *rtt < least);
+        let is_shorter = |rtt: &Span| path.min_rtt.is_none_or(|current| *rtt < current);
         if let Some(rtt) = acked.rtt.filter(|rtt| is_shorter(rtt) && *rtt > Span::ZERO) {
-            path.least_rtt = Some(rtt);
+            path.min_rtt = Some(rtt);
             let is_least = rtt < self.base_rtt;
             if is_least {
                 self.base_rtt = rtt;
@@ -281,12 +281,12 @@ impl Data {
                 self.channel.notify(subflow, &Notification::BaseRtt(rtt));
             }
         }
-        self.look_for_black_hole(now, at, subflow);
-        self.tell_blocks(subflow);
+        self.detect_black_hole(now, at, subflow);
+        self.update_blocks(subflow);
         self.size_buffers();
         if acked.packets > 0 {
-            self.tell_notes(now);
-            self.tell_metrics(now, at, acked.rtt);
+            self.report_events(now);
+            self.report_metrics(now, at, acked.rtt);
         }
         Ok(())
     }
@@ -294,25 +294,25 @@ impl Data {
     /// Sets the buffer of a stream to two windows: the data in flight, and the data that may be sent when that is
     /// acknowledged. More would only fill the processor's caches.
     fn size_buffers(&mut self) {
-        let most = self.shared.settings.send_buffer;
+        let max_buffer = self.shared.settings.send_buffer;
         let wanted = self.channel.send_limits().window.get().saturating_mul(2);
-        self.outbox().streams.set_send_buffer(wanted.clamp(MIN_SEND_BUFFER.min(most), most));
+        self.frame_queue().streams.set_send_buffer(wanted.clamp(MIN_SEND_BUFFER.min(max_buffer), max_buffer));
     }
 
     /// Passes the network conditions to the senders and receivers of blocks.
-    fn tell_blocks(&mut self, subflow: u8) {
+    fn update_blocks(&mut self, subflow: u8) {
         let (stats, rtt) = (*self.channel.stats(), self.channel.smoothed_rtt(subflow));
         let (ack_delay, bdp) = (Span::from_us(to_i64(self.theirs.ack_delay)), self.channel.send_limits().window);
         let slowest = self.paths.iter().filter_map(|path| path.subflow).map(|it| self.channel.smoothed_rtt(it)).max();
         let slowest = slowest.unwrap_or(rtt);
-        if let Some(rebuilding) = &mut self.rebuilding {
-            rebuilding.set_timing(ack_delay, slowest);
+        if let Some(block_receiver) = &mut self.block_receiver {
+            block_receiver.set_timing(ack_delay, slowest);
         }
-        let outbox = self.channel.work_mut();
-        if let Some(coder) = &mut outbox.coder {
-            coder.set_timing(slowest.times(2) + ack_delay.times(2) + LATENESS, slowest);
+        let frame_queue = self.channel.work_mut();
+        if let Some(block_sender) = &mut frame_queue.block_sender {
+            block_sender.set_timing(slowest.times(2) + ack_delay.times(2) + LATENESS, slowest);
             let lost = stats.lost.saturating_sub(stats.spurious).min(stats.packets_sent);
-            outbox.conditions = Conditions { loss: Frac::ratio(lost, stats.packets_sent.max(1)), bdp: bdp.get() };
+            frame_queue.conditions = Conditions { loss: Frac::ratio(lost, stats.packets_sent.max(1)), bdp: bdp.get() };
         }
     }
 }

@@ -8,7 +8,7 @@ use units::{Span, Time};
 
 use super::{Data, SKIP_EVERY, SendPath};
 use crate::closed::CloseReason;
-use crate::dplpmtud::SMALLEST;
+use crate::dplpmtud::BASE_PLPMTU;
 use crate::four_tuple::FourTuple;
 use crate::frame::{Ack, AckContent, Frame};
 use crate::frame_queue::{ConnectionFrame, HEAD_LEN, NUMBER_LEN, OVERHEAD};
@@ -16,13 +16,13 @@ use crate::header::{SHORTEST_PACKET, put_short};
 use crate::keys::{HeaderOffsets, Numbered, SEAL_LEN, leave_number};
 use crate::narrow::{to_u32, to_usize};
 use crate::observe::{self, Event};
-use crate::path::{Path, Response, SHORTEST_ANSWER, SentAck, State};
+use crate::path::{MIN_ACK_PACKET, Path, Response, SentAck, State};
 
 /// Frames of the connection itself that wait; blocks keep theirs beyond.
-const MAX_OWN: usize = 64;
+const MAX_CONNECTION_FRAMES: usize = 64;
 /// Number of ack-only packets after which one requests an acknowledgement, so that ranges which the peer has received
 /// can be forgotten.
-const SILENT: u32 = 32;
+const MAX_ACK_ONLY: u32 = 32;
 /// Maximum length of a batch, in bytes: the longest UDP payload over IPv4.
 const MAX_BATCH: usize = 65_507;
 /// Bytes that an acknowledgement's ranges may take in a packet that carries something else.
@@ -35,16 +35,16 @@ const PROBE_WAIT: Span = Span::from_ms(200);
 struct Route {
     /// Index of the path.
     at: usize,
-    via: FourTuple,
+    four_tuple: FourTuple,
 }
 
 /// A packet with complete frames that is not sealed yet.
 #[derive(Clone, Copy)]
 struct UnsealedPacket {
-    /// Its path, by place.
+    /// Its path, by index.
     at: usize,
     /// Its four-tuple.
-    via: FourTuple,
+    four_tuple: FourTuple,
     /// Offset at which it begins.
     start: usize,
     number: u64,
@@ -57,14 +57,14 @@ impl Data {
     pub(crate) fn write(
         &mut self,
         now: Time,
-        most: usize,
+        max_datagrams: usize,
         out: &mut Vec<u8>,
     ) -> Result<Option<(SendPath, usize)>, CloseReason> {
         if self.keys.wants_update() {
             self.update_keys(now);
         }
-        self.speak_of_blocks();
-        self.wake = Time::NEVER;
+        self.queue_block_reports();
+        self.pacing_at = Time::NEVER;
         if self.keys.is_used_up() {
             return Ok(None);
         }
@@ -83,14 +83,14 @@ impl Data {
         }
         match self.channel.choose(now) {
             Ok(subflow) => {
-                if let Some(sent) = self.write_batch(now, subflow, most, out) {
+                if let Some(sent) = self.write_batch(now, subflow, max_datagrams, out) {
                     return Ok(Some(sent));
                 }
             }
-            Err(SendState::At(time)) => self.wake = time,
+            Err(SendState::At(time)) => self.pacing_at = time,
             Err(_) => {}
         }
-        Ok(self.write_answer(now, out))
+        Ok(self.write_ack(now, out))
     }
 
     /// Appends a packet's header. Returns the offset at which the packet begins.
@@ -103,40 +103,40 @@ impl Data {
 
     /// Seals the packet at the end of `out`. Returns its length.
     fn finish(&mut self, now: Time, out: &mut Vec<u8>, packet: UnsealedPacket) -> usize {
-        let UnsealedPacket { at, via, start, number, in_flight } = packet;
+        let UnsealedPacket { at, four_tuple, start, number, in_flight } = packet;
         let shortest = start + SHORTEST_PACKET - SEAL_LEN;
         if out.len() < shortest {
             out.resize(shortest, 0);
         }
         let path = &mut self.paths[at];
-        self.watch.tell(now, || {
+        self.observer.report(now, || {
             let (len, payload) = (out.len() + SEAL_LEN - start, &out[start + HEAD_LEN..]);
             let (space, path) = (observe::Space::Data, path.number);
             Event::Sent(observe::ObservedPacket { space, path, number, len, payload, in_flight })
         });
-        let place = HeaderOffsets { start, number_at: start + HEAD_LEN - NUMBER_LEN, number_len: NUMBER_LEN };
-        self.keys.seal(out, place, Numbered { path: path.number, number });
+        let offsets = HeaderOffsets { start, number_at: start + HEAD_LEN - NUMBER_LEN, number_len: NUMBER_LEN };
+        self.keys.seal(out, offsets, Numbered { path: path.number, number });
         path.next = number + 1;
         let len = out.len() - start;
-        if path.via == via {
-            path.budget.left(len);
+        if path.four_tuple == four_tuple {
+            path.amplification_limit.on_sent(len);
         }
         len
     }
 
     /// Appends a packet outside of the work.
-    fn write_apart(
+    fn write_untracked(
         &mut self,
         now: Time,
         route: Route,
         out: &mut Vec<u8>,
         fill: impl FnOnce(&mut Vec<u8>),
     ) -> Option<usize> {
-        let Route { at, via } = route;
+        let Route { at, four_tuple } = route;
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
         let start = self.begin(at, out);
         fill(out);
-        Some(self.finish(now, out, UnsealedPacket { at, via, start, number, in_flight: false }))
+        Some(self.finish(now, out, UnsealedPacket { at, four_tuple, start, number, in_flight: false }))
     }
 
     /// Appends a packet with a challenge, or a response, if one is due on this path.
@@ -151,76 +151,82 @@ impl Data {
             return Ok(None);
         }
         let mut frames = Vec::new();
-        let (via, most) = if let Some(Response { value, via, most }) = path.next_response() {
+        let (four_tuple, max_len) = if let Some(Response { value, four_tuple, max_len }) = path.next_response() {
             Frame::PathResponse(value).put(&mut frames);
-            (via, Some(most))
+            (four_tuple, Some(max_len))
         } else if let Some(challenge) = path.challenge.as_mut().filter(|challenge| challenge.due() <= now) {
-            if let (Some(value), Some(before)) = (challenge.owed.take(), challenge.before) {
+            if let (Some(value), Some(before)) = (challenge.previous_due.take(), challenge.before) {
                 // The previous address was validated.
                 Frame::PathChallenge(value).put(&mut frames);
                 (before, None)
             } else {
                 let value = self.shared.random()?;
-                challenge.left(value, now, wait);
+                challenge.on_sent(value, now, wait);
                 Frame::PathChallenge(value).put(&mut frames);
-                (challenge.via, None)
+                (challenge.four_tuple, None)
             }
         } else {
             return Ok(None);
         };
-        let room = if via == path.via { to_usize(path.budget.room().min(SMALLEST.into())) } else { SMALLEST.into() };
-        let len = most.map_or(room, |most| room.min(most));
+        let room = if four_tuple == path.four_tuple {
+            to_usize(path.amplification_limit.room().min(BASE_PLPMTU.into()))
+        } else {
+            BASE_PLPMTU.into()
+        };
+        let len = max_len.map_or(room, |max_len| room.min(max_len));
         if len < SHORTEST_PACKET {
             return Ok(None);
         }
-        let sent = self.write_apart(now, Route { at, via }, out, |out| {
+        let sent = self.write_untracked(now, Route { at, four_tuple }, out, |out| {
             let end = out.len() + len - OVERHEAD;
             out.append(&mut frames);
             out.resize(end, 0);
         });
-        Ok(sent.map(|len| (SendPath { via, codepoint: Codepoint::NotEct }, len)))
+        Ok(sent.map(|len| (SendPath { four_tuple, codepoint: Codepoint::NotEct }, len)))
     }
 
     /// Appends the PING of a liveness probe, if this path owes one. Neither window nor pacing delays it: an unsent
     /// probe would look like one without an answer.
     fn write_ping(&mut self, now: Time, at: usize, out: &mut Vec<u8>) -> Option<(SendPath, usize)> {
         let path = &mut self.paths[at];
-        if !path.owes_ping || path.budget.room() < SHORTEST_PACKET as u64 {
+        if !path.is_ping_due || path.amplification_limit.room() < SHORTEST_PACKET as u64 {
             return None;
         }
-        path.owes_ping = false;
-        let via = path.via;
-        let len = self.write_apart(now, Route { at, via }, out, |out| Frame::Ping.put(out))?;
-        Some((SendPath { via, codepoint: Codepoint::NotEct }, len))
+        path.is_ping_due = false;
+        let four_tuple = path.four_tuple;
+        let len = self.write_untracked(now, Route { at, four_tuple }, out, |out| Frame::Ping.put(out))?;
+        Some((SendPath { four_tuple, codepoint: Codepoint::NotEct }, len))
     }
 
     /// Appends a packet that shows whether a path takes longer ones, if one is due.
     fn write_probe(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(SendPath, usize)> {
-        let due = |path: &&Path| path.state == State::Open && path.budget.is_proved() && path.search.due().is_some();
+        let due = |path: &&Path| {
+            path.state == State::Open && path.amplification_limit.is_validated() && path.search.due().is_some()
+        };
         let at = self.paths.iter().position(|path| due(&path)).filter(|_| self.is_confirmed)?;
-        let (size, via) = (usize::from(self.paths[at].search.due()?), self.paths[at].via);
-        let len = self.write_apart(now, Route { at, via }, out, |out| {
+        let (size, four_tuple) = (usize::from(self.paths[at].search.due()?), self.paths[at].four_tuple);
+        let len = self.write_untracked(now, Route { at, four_tuple }, out, |out| {
             let end = out.len() + size - OVERHEAD;
             Frame::Ping.put(out);
             out.resize(end, 0);
         })?;
         let wait = self.timeout().times(2).max(PROBE_WAIT);
         let path = &mut self.paths[at];
-        path.search.left(path.next - 1, now, wait);
-        Some((SendPath { via, codepoint: Codepoint::NotEct }, len))
+        path.search.on_probe_sent(path.next - 1, now, wait);
+        Some((SendPath { four_tuple, codepoint: Codepoint::NotEct }, len))
     }
 
     /// Queues the reports of blocks, unless many frames wait already: unqueued reports stay with the blocks, in bounded
     /// memory.
-    fn speak_of_blocks(&mut self) {
-        let outbox = self.channel.work_mut();
-        while let Some(rebuilding) = &mut self.rebuilding
-            && outbox.waiting() < MAX_OWN
+    fn queue_block_reports(&mut self) {
+        let frame_queue = self.channel.work_mut();
+        while let Some(block_receiver) = &mut self.block_receiver
+            && frame_queue.waiting() < MAX_CONNECTION_FRAMES
         {
-            if let Some((first, count)) = rebuilding.next_whole() {
-                outbox.say_whole(first, count);
-            } else if let Some((block, missing)) = rebuilding.next_nack() {
-                outbox.push(ConnectionFrame::Nack { block, missing });
+            if let Some((first, count)) = block_receiver.next_block_whole() {
+                frame_queue.queue_block_whole(first, count);
+            } else if let Some((block, missing)) = block_receiver.next_nack() {
+                frame_queue.push(ConnectionFrame::Nack { block, missing });
             } else {
                 return;
             }
@@ -228,22 +234,31 @@ impl Data {
     }
 
     /// Appends packets of the work on one subflow.
-    fn write_batch(&mut self, now: Time, subflow: u8, most: usize, out: &mut Vec<u8>) -> Option<(SendPath, usize)> {
-        let at = self.paths.iter().position(|path| path.subflow == Some(subflow) && path.budget.is_proved())?;
-        let (full, via) = (usize::from(self.paths[at].search.size()), self.paths[at].via);
-        let most = most.min(MAX_BATCH / full).max(1);
+    fn write_batch(
+        &mut self,
+        now: Time,
+        subflow: u8,
+        max_datagrams: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<(SendPath, usize)> {
+        let at = self
+            .paths
+            .iter()
+            .position(|path| path.subflow == Some(subflow) && path.amplification_limit.is_validated())?;
+        let (full, four_tuple) = (usize::from(self.paths[at].search.size()), self.paths[at].four_tuple);
+        let max_datagrams = max_datagrams.min(MAX_BATCH / full).max(1);
         let (mut segment, mut count) = (0, 0);
         let sizes = self.paths.iter().filter(|path| path.state == State::Open).map(|path| path.search.size());
-        let least = u32::from(sizes.min().unwrap_or(SMALLEST)) - to_u32(OVERHEAD as u64);
-        let outbox = self.channel.work_mut();
-        (outbox.least_mss, outbox.now) = (least, now);
-        while count < most {
-            self.leave_out_numbers(now, at, subflow);
+        let min_mss = u32::from(sizes.min().unwrap_or(BASE_PLPMTU)) - to_u32(OVERHEAD as u64);
+        let frame_queue = self.channel.work_mut();
+        (frame_queue.min_mss, frame_queue.now) = (min_mss, now);
+        while count < max_datagrams {
+            self.skip_numbers(now, at, subflow);
             let start = self.begin(at, out);
             let frames_at = out.len();
-            let is_due = self.paths[at].arrivals.answer_at().is_set();
-            let has_room = count == 0 && !self.outbox().needs_whole_packet();
-            let newest = if is_due && has_room { self.put_answer(now, at, out, ACK_ROOM) } else { None };
+            let is_due = self.paths[at].arrivals.ack_due_at().is_set();
+            let has_room = count == 0 && !self.frame_queue().needs_whole_packet();
+            let newest = if is_due && has_room { self.put_ack(now, at, out, ACK_ROOM) } else { None };
             let work = self.channel.work_mut();
             work.frames_at = frames_at;
             mem::swap(&mut work.packet, out);
@@ -253,10 +268,13 @@ impl Data {
                 out.truncate(start);
                 break;
             };
-            self.note_told(at, departed.number, newest);
-            self.paths[at].silent = 0;
-            let len =
-                self.finish(now, out, UnsealedPacket { at, via, start, number: departed.number, in_flight: true });
+            self.note_ack(at, departed.number, newest);
+            self.paths[at].ack_only_count = 0;
+            let len = self.finish(
+                now,
+                out,
+                UnsealedPacket { at, four_tuple, start, number: departed.number, in_flight: true },
+            );
             count += 1;
             if count == 1 {
                 segment = len;
@@ -265,14 +283,14 @@ impl Data {
                 break;
             }
         }
-        self.tell_notes(now);
+        self.report_events(now);
         let path = &self.paths[at];
         let codepoint = if path.ecn { Codepoint::Ect0 } else { Codepoint::NotEct };
-        (count > 0).then_some((SendPath { via, codepoint }, segment))
+        (count > 0).then_some((SendPath { four_tuple, codepoint }, segment))
     }
 
     /// Skips a packet number occasionally: a peer that acknowledges it acknowledges packets that it did not receive.
-    fn leave_out_numbers(&mut self, now: Time, at: usize, subflow: u8) {
+    fn skip_numbers(&mut self, now: Time, at: usize, subflow: u8) {
         if self.paths[at].next >= self.paths[at].skip_at {
             let step = 1 + self.draw() % (2 * SKIP_EVERY);
             if let Some(number) = self.channel.skip_number(subflow, now) {
@@ -284,53 +302,55 @@ impl Data {
 
     /// Appends an acknowledgement of the packets received on a path, if there are any, in about `room` bytes. Returns
     /// the highest number that it contains.
-    fn put_answer(&mut self, now: Time, at: usize, out: &mut Vec<u8>, room: usize) -> Option<u64> {
-        let (began, path) = (self.began, &mut self.paths[at]);
+    fn put_ack(&mut self, now: Time, at: usize, out: &mut Vec<u8>, room: usize) -> Option<u64> {
+        let (started_at, path) = (self.started_at, &mut self.paths[at]);
         if path.arrivals.is_echo() {
-            self.channel.work_mut().say_wholes_again();
+            self.channel.work_mut().requeue_block_wholes();
         }
-        let acks = path.arrivals.answer(now)?;
+        let acks = path.arrivals.ack(now)?;
         // A range takes 16 bytes at most.
         let ranges = &acks.ranges[..acks.ranges.len().min(room / 16)];
         let newest = ranges.first()?.last;
         self.times.clear();
         // Packets that arrived before the keys have no time on this clock.
-        self.times.extend(acks.received.iter().filter(|&&(number, came)| number <= newest && came >= began));
+        self.times.extend(acks.received.iter().filter(|&&(number, time)| number <= newest && time >= started_at));
         self.times.sort_unstable_by_key(|&(number, _)| core::cmp::Reverse(number));
-        self.times.iter_mut().for_each(|(_, time)| *time = Time::from_ps(time.saturating_since(began).unsigned_ps()));
+        self.times
+            .iter_mut()
+            .for_each(|(_, time)| *time = Time::from_ps(time.saturating_since(started_at).unsigned_ps()));
         let ecn = acks.ecn.unwrap_or_default();
         Ack::put(out, &AckContent { path: path.number, delay: acks.delay, ranges, ecn, times: &self.times });
-        path.arrivals.answered();
+        path.arrivals.on_ack_sent();
         Some(newest)
     }
 
     /// Records a packet with an acknowledgement.
-    fn note_told(&mut self, at: usize, number: u64, newest: Option<u64>) {
-        let told = &mut self.paths[at].told;
+    fn note_ack(&mut self, at: usize, number: u64, newest: Option<u64>) {
+        let last_ack = &mut self.paths[at].last_ack;
         if let Some(newest) = newest
-            && told.is_none_or(|told| told.number + 256 < number)
+            && last_ack.is_none_or(|last_ack| last_ack.number + 256 < number)
         {
-            *told = Some(SentAck { number, newest });
+            *last_ack = Some(SentAck { number, newest });
         }
     }
 
     /// Appends an ack-only packet, if one is due.
-    fn write_answer(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(SendPath, usize)> {
-        let due = |path: &Path| path.can_answer() && path.arrivals.answer_at() <= now;
+    fn write_ack(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(SendPath, usize)> {
+        let due = |path: &Path| path.can_ack() && path.arrivals.ack_due_at() <= now;
         let at = self.paths.iter().position(due)?;
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
-        let (start, via) = (self.begin(at, out), self.paths[at].via);
+        let (start, four_tuple) = (self.begin(at, out), self.paths[at].four_tuple);
         // The bytes permitted for the address, less the overhead of a packet.
-        let room = to_usize(self.paths[at].budget.room().min(u64::from(SMALLEST)));
-        self.put_answer(now, at, out, room - SHORTEST_ANSWER);
-        let len = self.finish(now, out, UnsealedPacket { at, via, start, number, in_flight: false });
+        let room = to_usize(self.paths[at].amplification_limit.room().min(u64::from(BASE_PLPMTU)));
+        self.put_ack(now, at, out, room - MIN_ACK_PACKET);
+        let len = self.finish(now, out, UnsealedPacket { at, four_tuple, start, number, in_flight: false });
         let path = &mut self.paths[at];
-        path.silent += 1;
-        if path.silent >= SILENT {
-            path.silent = 0;
-            self.outbox().push(ConnectionFrame::Ping);
+        path.ack_only_count += 1;
+        if path.ack_only_count >= MAX_ACK_ONLY {
+            path.ack_only_count = 0;
+            self.frame_queue().push(ConnectionFrame::Ping);
         }
-        Some((SendPath { via, codepoint: Codepoint::NotEct }, len))
+        Some((SendPath { four_tuple, codepoint: Codepoint::NotEct }, len))
     }
 
     /// Appends a packet with this CLOSE.
@@ -338,20 +358,20 @@ impl Data {
         &mut self,
         now: Time,
         out: &mut Vec<u8>,
-        fault: &CloseReason,
+        close_reason: &CloseReason,
     ) -> Option<(SendPath, usize)> {
         let at = self.paths.iter().position(Path::is_used)?;
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
-        let (start, via) = (self.begin(at, out), self.paths[at].via);
+        let (start, four_tuple) = (self.begin(at, out), self.paths[at].four_tuple);
         // Received packets are acknowledged, again if necessary: an earlier ACK may arrive after this packet, and is then not
         // read.
         for path in 0..self.paths.len() {
-            if out.len() - start < usize::from(SMALLEST) / 2 {
-                self.put_answer(now, path, out, ACK_ROOM);
+            if out.len() - start < usize::from(BASE_PLPMTU) / 2 {
+                self.put_ack(now, path, out, ACK_ROOM);
             }
         }
-        Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
-        let len = self.finish(now, out, UnsealedPacket { at, via, start, number, in_flight: false });
-        Some((SendPath { via, codepoint: Codepoint::NotEct }, len))
+        Frame::Close { code: close_reason.code.0, kind: 0, reason: &close_reason.reason }.put(out);
+        let len = self.finish(now, out, UnsealedPacket { at, four_tuple, start, number, in_flight: false });
+        Some((SendPath { four_tuple, codepoint: Codepoint::NotEct }, len))
     }
 }

@@ -119,10 +119,10 @@ impl<'a> Ack<'a> {
         let mut above = newest.first;
         for done in 0..count {
             // One number is missing, and one is acknowledged.
-            let Some(most) = above.checked_sub(2) else {
+            let Some(max_last) = above.checked_sub(2) else {
                 return Err(fields.out_of("ranges", count as u64, 0, done as u64));
             };
-            let last = most - fields.within("gap", 0, most)?;
+            let last = max_last - fields.within("gap", 0, max_last)?;
             above = last - fields.within("length", 0, last)?;
         }
         let ranges = (count, &before[..before.len() - fields.reader.rest().len()]);

@@ -37,13 +37,13 @@ pub enum FrameError {
         kind: u64,
     },
     /// The frame type is not minimally encoded.
-    #[error("the frame type {kind:#x} takes more bytes than it needs")]
+    #[error("the frame type {kind:#x} is not minimally encoded")]
     LongType {
         /// The frame type.
         kind: u64,
     },
     /// A field is out of range.
-    #[error("`{field}` of a frame {frame} is {value}; from {least} to {most} are possible")]
+    #[error("`{field}` of a frame {frame} is {value}; from {min} to {max} are possible")]
     Range {
         /// The frame.
         frame: &'static str,
@@ -52,9 +52,9 @@ pub enum FrameError {
         /// The field's value.
         value: u64,
         /// The smallest valid value.
-        least: u64,
+        min: u64,
         /// The largest valid value.
-        most: u64,
+        max: u64,
     },
     /// The reason is not UTF-8.
     #[error("the reason of a frame CLOSE is not UTF-8")]
@@ -68,8 +68,8 @@ pub(super) struct Fields<'r, 'a> {
 }
 
 impl<'a> Fields<'_, 'a> {
-    pub(super) fn read<T>(&mut self, how: impl FnOnce(&mut Reader<'a>) -> Result<T, Cut>) -> Result<T, FrameError> {
-        how(self.reader).map_err(|Cut| FrameError::Cut { frame: self.frame })
+    pub(super) fn read<T>(&mut self, parse: impl FnOnce(&mut Reader<'a>) -> Result<T, Cut>) -> Result<T, FrameError> {
+        parse(self.reader).map_err(|Cut| FrameError::Cut { frame: self.frame })
     }
 
     pub(super) fn varint(&mut self) -> Result<u64, FrameError> {
@@ -80,13 +80,13 @@ impl<'a> Fields<'_, 'a> {
         self.read(Reader::array)
     }
 
-    pub(super) fn within(&mut self, field: &'static str, least: u64, most: u64) -> Result<u64, FrameError> {
+    pub(super) fn within(&mut self, field: &'static str, min: u64, max: u64) -> Result<u64, FrameError> {
         let value = self.varint()?;
-        if (least..=most).contains(&value) { Ok(value) } else { Err(self.out_of(field, value, least, most)) }
+        if (min..=max).contains(&value) { Ok(value) } else { Err(self.out_of(field, value, min, max)) }
     }
 
-    pub(super) fn out_of(&self, field: &'static str, value: u64, least: u64, most: u64) -> FrameError {
-        FrameError::Range { frame: self.frame, field, value, least, most }
+    pub(super) fn out_of(&self, field: &'static str, value: u64, min: u64, max: u64) -> FrameError {
+        FrameError::Range { frame: self.frame, field, value, min, max }
     }
 
     pub(super) fn path(&mut self) -> Result<u32, FrameError> {
@@ -115,13 +115,13 @@ impl<'a> Fields<'_, 'a> {
 
     pub(super) fn shape(&mut self) -> Result<Shape, FrameError> {
         let [data, parity] = self.array()?;
-        let most = MAX_PACKETS - 1;
-        if !(1..=most).contains(&data) {
-            return Err(self.out_of("k", data.into(), 1, most.into()));
+        let max = MAX_PACKETS - 1;
+        if !(1..=max).contains(&data) {
+            return Err(self.out_of("k", data.into(), 1, max.into()));
         }
-        let most = MAX_PARITY.min(MAX_PACKETS - data);
-        if !(1..=most).contains(&parity) {
-            return Err(self.out_of("m", parity.into(), 1, most.into()));
+        let max = MAX_PARITY.min(MAX_PACKETS - data);
+        if !(1..=max).contains(&parity) {
+            return Err(self.out_of("m", parity.into(), 1, max.into()));
         }
         Ok(Shape { data, parity })
     }

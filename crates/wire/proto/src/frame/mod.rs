@@ -47,7 +47,7 @@ pub enum Frame<'a> {
         /// Reason as text; at most [`MAX_REASON`] bytes.
         reason: &'a str,
     },
-    /// The listener admits the caller.
+    /// The listener admits the client.
     Done,
     /// Requests a response with this value on the same path.
     PathChallenge([u8; 8]),
@@ -69,7 +69,7 @@ pub enum Frame<'a> {
         /// Error code.
         reason: u64,
     },
-    /// The caller proves that it holds a ticket.
+    /// The client proves that it holds a ticket.
     Auth {
         /// Ticket ID.
         ticket: [u8; 8],
@@ -214,7 +214,7 @@ impl<'a> Iterator for Frames<'a> {
 
 impl<'a> Frame<'a> {
     /// Returns whether the frame is ack-eliciting. A packet of padding is not, but is in flight.
-    pub const fn counts(&self) -> bool {
+    pub const fn is_ack_eliciting(&self) -> bool {
         !matches!(self, Self::Padding(_) | Self::Ack(_) | Self::Close { .. })
     }
 

@@ -22,12 +22,12 @@ fn written(frames: &[Frame]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn malformed_input_is_reported() {
     let wrong = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
     assert_eq!(wrong(&[]), "a packet without a frame");
     assert_eq!(wrong(&[0x01, 0x0a, 1]), "the packet ends within a frame PATH_CHALLENGE");
     assert_eq!(wrong(&[0x07]), "there is no frame of type 0x7");
-    assert_eq!(wrong(&[0x40, 0x01]), "the frame type 0x1 takes more bytes than it needs");
+    assert_eq!(wrong(&[0x40, 0x01]), "the frame type 0x1 is not minimally encoded");
     assert_eq!(wrong(&[0x08, 0, 0, 1, 0xff]), "the reason of a frame CLOSE is not UTF-8");
     assert_eq!(wrong(&[0x08, 0, 0, 0x41, 1]), "`reason` of a frame CLOSE is 257; from 0 to 256 are possible");
     // k, m and place.
@@ -67,7 +67,7 @@ fn acknowledgements_stay_above_zero() {
 
 /// The specification's table has the same types.
 #[test]
-fn the_page_has_the_same_types() {
+fn the_documentation_has_the_same_types() {
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/src/transport.md")).unwrap();
     let frames = page.split("\n## Frames").nth(1).unwrap().split("\n### ").next().unwrap();
     let rows: Vec<Vec<&str>> = frames
@@ -159,7 +159,7 @@ fn frame(kind: usize, values: &FrameValues) -> Frame<'_> {
 proptest! {
     /// All frames except ACK, one after another; a frame that extends to the packet's end is the last.
     #[test]
-    fn what_is_written_is_read(
+    fn written_values_are_read_back(
         all in proptest::collection::vec((0usize..22, values()), 1..6), cut: Index, flip: (Index, u8),
     ) {
         let mut frames: Vec<Frame> = all.iter().map(|(kind, values)| frame(*kind, values)).collect();
@@ -188,7 +188,7 @@ proptest! {
     }
 
     #[test]
-    fn acknowledgements_are_read_as_they_were_written(
+    fn written_acknowledgements_are_read_back(
         (path, delay_ns) in (any::<u32>(), 0..MAX_NS as i64),
         ranges in proptest::collection::vec((0u64..1 << 40, 0u64..1 << 40), 1..64),
         ecn: [u32; 3],

@@ -2,7 +2,7 @@
 
 use super::id::{Direction, StreamId};
 
-/// The most bytes of a frame that [`Streams::put_control`](super::Streams::put_control) appends.
+/// Maximum length in bytes of a frame that [`Streams::put_control`](super::Streams::put_control) appends.
 pub const MAX_CONTROL: usize = 25;
 
 /// A frame to be sent, with the values at the time of writing.

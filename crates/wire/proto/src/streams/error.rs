@@ -19,13 +19,13 @@ pub enum StreamError {
     },
     /// The peer sends `MAX_STREAM_DATA` or `STOP_SENDING` for a stream on which only the peer sends (RFC 9000 §19.5,
     /// §19.10).
-    #[error("the peer wants to steer what this end sends on stream {stream}, on which only the peer sends")]
+    #[error("MAX_STREAM_DATA or STOP_SENDING for stream {stream}, on which only the peer sends")]
     NotOurs {
         /// The stream.
         stream: u64,
     },
     /// The peer refers to a stream that only this end can open, and has not.
-    #[error("the peer names stream {stream}, which this end has not opened")]
+    #[error("the peer refers to stream {stream}, which this end has not opened")]
     NotOpened {
         /// The stream.
         stream: u64,
@@ -49,7 +49,7 @@ pub enum StreamError {
         allowed: u64,
     },
     /// The peer sends more on all streams together than was allowed (RFC 9000 §4.1).
-    #[error("stream {stream} brings {new} new bytes; {allowed} more were allowed on the connection")]
+    #[error("stream {stream} adds {new} new bytes; {allowed} more were allowed on the connection")]
     TooManyBytes {
         /// The stream.
         stream: u64,
@@ -59,7 +59,7 @@ pub enum StreamError {
         allowed: u64,
     },
     /// Data differs from data received earlier at the same offset.
-    #[error("other bytes of stream {stream} came before for the same place, at {offset} or later")]
+    #[error("data of stream {stream} differs from data received earlier, at offset {offset} or later")]
     Conflict {
         /// The stream.
         stream: u64,
@@ -125,7 +125,7 @@ pub enum WriteError {
         code: u64,
     },
     /// A message would be longer than its total. Nothing was taken.
-    #[error("{written} bytes were to be in this message of {total}")]
+    #[error("a write of {written} bytes in total exceeds this message of {total}")]
     TooLong {
         /// Length that the message would have, in bytes.
         written: u64,
@@ -146,7 +146,7 @@ pub enum WriteError {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum ReadError {
     /// No data is available yet.
-    #[error("nothing of this stream has come that was not read")]
+    #[error("no unread data is available on this stream")]
     Blocked,
     /// The peer has reset it. Reported once.
     #[error("the peer reset the stream, with code {code}")]

@@ -17,16 +17,16 @@ impl Streams {
     /// If the peer may not send it. The connection has to be closed then.
     pub fn on_stream(&mut self, frame: &StreamFrame) -> Result<FrameResult, StreamError> {
         let id = StreamId::from(frame.stream);
-        self.meet_receiving(id)?;
+        self.ensure_receiving(id)?;
         let credit = self.max_received - self.received;
         let Some(receiving) = self.receiving.get_mut(&id) else { return Ok(FrameResult::Yes) };
         let ahead_of_others = self.ahead - receiving.ahead();
-        let most_ahead = recv::most_ahead(self.ours.max_data).saturating_sub(ahead_of_others);
-        let (taken, change) = receiving.on_frame(frame, credit, most_ahead)?;
+        let max_ahead = recv::max_ahead(self.ours.max_data).saturating_sub(ahead_of_others);
+        let (taken, change) = receiving.on_frame(frame, credit, max_ahead)?;
         self.ahead = ahead_of_others + receiving.ahead();
         self.is_large |= receiving.is_large();
-        if change.readable && !receiving.told_readable {
-            receiving.told_readable = true;
+        if change.readable && !receiving.is_readable_queued {
+            receiving.is_readable_queued = true;
             self.events.push_back(StreamEvent::Readable(id));
         }
         self.account(id, change, Credited::InTime);
@@ -39,14 +39,14 @@ impl Streams {
     /// If the peer may not send it.
     pub fn on_reset(&mut self, stream: u64, code: u64, total: u64) -> Result<(), StreamError> {
         let id = StreamId::from(stream);
-        self.meet_receiving(id)?;
+        self.ensure_receiving(id)?;
         let credit = self.max_received - self.received;
         let Some(receiving) = self.receiving.get_mut(&id) else { return Ok(()) };
         let ahead = receiving.ahead();
         let change = receiving.on_reset(id, code, total, credit)?;
         self.ahead = self.ahead - ahead + receiving.ahead();
         if change.reset {
-            receiving.told_reset = true;
+            receiving.is_reset_queued = true;
             self.events.push_back(StreamEvent::Reset { id, code });
         }
         self.account(id, change, Credited::AtOnce);
@@ -59,10 +59,10 @@ impl Streams {
     /// If the peer may not send it.
     pub fn on_stop(&mut self, stream: u64, code: u64) -> Result<(), StreamError> {
         let id = StreamId::from(stream);
-        self.meet_sending(id)?;
+        self.ensure_sending(id)?;
         let Some(sending) = self.sending.get_mut(&id) else { return Ok(()) };
         if sending.reset(code, ResetBy::Peer) {
-            sending.told_stopped = true;
+            sending.is_stopped_queued = true;
             self.events.push_back(StreamEvent::Stopped { id, code });
             self.controls.insert(Control::ResetStream(id));
             self.settle(id);
@@ -82,7 +82,7 @@ impl Streams {
     /// If the peer may not send it.
     pub fn on_max_stream_data(&mut self, stream: u64, bytes: u64) -> Result<(), StreamError> {
         let id = StreamId::from(stream);
-        self.meet_sending(id)?;
+        self.ensure_sending(id)?;
         if let Some(sending) = self.sending.get_mut(&id) {
             sending.raise(bytes);
             self.settle(id);
@@ -97,7 +97,7 @@ impl Streams {
         own.limit = own.limit.max(count);
         if own.wanted && own.opened < own.limit {
             own.wanted = false;
-            if !core::mem::replace(&mut own.told, true) {
+            if !core::mem::replace(&mut own.is_event_queued, true) {
                 self.events.push_back(StreamEvent::MoreStreams(direction));
             }
         }
@@ -108,33 +108,33 @@ impl Streams {
     /// # Errors
     /// If the peer may not send it.
     pub fn on_blocked(&mut self, stream: Option<u64>) -> Result<(), StreamError> {
-        stream.map_or(Ok(()), |stream| self.meet_receiving(StreamId::from(stream)))
+        stream.map_or(Ok(()), |stream| self.ensure_receiving(StreamId::from(stream)))
     }
 
     /// Handles the peer's sending on a stream: opens the stream if it is new.
-    fn meet_receiving(&mut self, id: StreamId) -> Result<(), StreamError> {
+    fn ensure_receiving(&mut self, id: StreamId) -> Result<(), StreamError> {
         if self.receiving.contains_key(&id) {
             return Ok(());
         }
         if !id.is_sent_by(self.side.other()) {
             return Err(StreamError::NotTheirs { stream: id.number() });
         }
-        self.meet(id)
+        self.ensure_open(id)
     }
 
     /// Handles a frame of the peer about this end's sending on a stream: opens the stream if it is new.
-    fn meet_sending(&mut self, id: StreamId) -> Result<(), StreamError> {
+    fn ensure_sending(&mut self, id: StreamId) -> Result<(), StreamError> {
         if self.sending.contains_key(&id) {
             return Ok(());
         }
         if !id.is_sent_by(self.side) {
             return Err(StreamError::NotOurs { stream: id.number() });
         }
-        self.meet(id)
+        self.ensure_open(id)
     }
 
     /// Opens the stream if the peer just does. Afterwards it has its state, or is forgotten.
-    fn meet(&mut self, id: StreamId) -> Result<(), StreamError> {
+    fn ensure_open(&mut self, id: StreamId) -> Result<(), StreamError> {
         let (stream, at) = (id.number(), id.direction().index());
         if id.opened_by() == self.side {
             let is_open = id.nth() < self.own[at].opened;
@@ -142,13 +142,13 @@ impl Streams {
         }
         let peers = &mut self.peers[at];
         let admitted = peers.admit(id.nth()).map_err(|allowed| StreamError::TooManyStreams { stream, allowed })?;
-        let news = peers.can_accept();
+        let was_pending = peers.can_accept();
         if peers.wants_raise() {
             self.controls.insert(Control::MaxStreams(id.direction()));
         }
         if admitted == Admitted::First {
             self.create(id, None);
-            if news && !core::mem::replace(&mut self.told_opened, true) {
+            if was_pending && !core::mem::replace(&mut self.is_opened_queued, true) {
                 self.events.push_back(StreamEvent::Opened);
             }
         }
@@ -159,6 +159,6 @@ impl Streams {
     fn account(&mut self, id: StreamId, change: ReceiveDelta, credited: Credited) {
         self.received += change.new;
         self.consume(change.wasted, credited);
-        self.tidy_receiving(id);
+        self.remove_done_receiving(id);
     }
 }

@@ -50,7 +50,7 @@ mod tests {
     proptest! {
         /// Against a set of single bytes.
         #[test]
-        fn it_is_a_set_of_bytes(ops in proptest::collection::vec((any::<bool>(), 0u64..100, 1u64..40), 1..50)) {
+        fn it_agrees_with_a_set_of_bytes(ops in proptest::collection::vec((any::<bool>(), 0u64..100, 1u64..40), 1..50)) {
             let (mut lost, mut bytes) = (Lost::default(), alloc::collections::BTreeSet::new());
             for (adds, start, len) in ops {
                 let range = start..start + len;

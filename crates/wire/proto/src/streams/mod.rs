@@ -19,21 +19,21 @@
 //! use proto::streams::{Direction, Limits, ReadResult, Streams};
 //!
 //! let limits = Limits { max_data: 1000, max_stream_data: 1000, max_streams_bidi: 1, max_streams_uni: 1 };
-//! let mut caller = Streams::new(Side::Client, limits, 1000);
+//! let mut client = Streams::new(Side::Client, limits, 1000);
 //! let mut listener = Streams::new(Side::Listener, limits, 1000);
-//! caller.set_peer_limits(limits);
+//! client.set_peer_limits(limits);
 //!
-//! let id = caller.open(Direction::OneWay).unwrap();
-//! assert_eq!(caller.write(id, b"hello"), Ok(5));
-//! caller.finish(id).unwrap();
+//! let id = client.open(Direction::OneWay).unwrap();
+//! assert_eq!(client.write(id, b"hello"), Ok(5));
+//! client.finish(id).unwrap();
 //! let mut payload = Vec::new();
-//! let chunk = caller.put_frame(&mut payload, 1200).unwrap();
+//! let chunk = client.put_frame(&mut payload, 1200).unwrap();
 //! for frame in Frames::new(&payload) {
 //!     let Ok(Frame::Stream(frame)) = frame else { panic!("a stream") };
 //!     listener.on_stream(&frame).unwrap();
 //! }
-//! caller.acked(&chunk);
-//! assert!(caller.is_delivered(id));
+//! client.acked(&chunk);
+//! assert!(client.is_delivered(id));
 //!
 //! assert_eq!(listener.accept(), Some(id));
 //! let mut hello = [0; 10];
@@ -74,7 +74,7 @@ pub use recv::{FrameResult, ReadResult};
 pub use send::StreamChunk;
 
 /// Minimum buffer of a stream, in bytes, regardless of other streams: the amount that a program writes at a time.
-const MIN_KEPT: u64 = 64 << 10;
+const MIN_BUFFERED: u64 = 64 << 10;
 /// Bytes of a connection's window that are reserved for each stream that a peer may have open: this much may be in
 /// flight or unread, however much other streams hold. With small windows it is less
 /// (`docs/src/transport-data.md`, "Streams, messages, datagrams").
@@ -133,7 +133,7 @@ struct LocalStreams {
     limit: u64,
     /// The application was refused one.
     wanted: bool,
-    told: bool,
+    is_event_queued: bool,
 }
 
 /// All streams of one connection.
@@ -153,7 +153,7 @@ pub struct Streams {
     own: [LocalStreams; 2],
     /// By direction.
     peers: [StreamCountLimit; 2],
-    turns: StreamScheduler,
+    scheduler: StreamScheduler,
     waiting: waiting::Sum,
     /// Bytes that the application has announced and not yet written.
     expected: Option<u64>,
@@ -177,7 +177,7 @@ pub struct Streams {
     is_large: bool,
     controls: BTreeSet<Control>,
     events: VecDeque<StreamEvent>,
-    told_opened: bool,
+    is_opened_queued: bool,
 }
 
 impl Streams {
@@ -199,7 +199,7 @@ impl Streams {
             receiving: BTreeMap::new(),
             own: [LocalStreams::default(); 2],
             peers: ours.max_streams().map(StreamCountLimit::new),
-            turns: StreamScheduler::default(),
+            scheduler: StreamScheduler::default(),
             waiting: waiting::Sum::default(),
             expected: None,
             sent: 0,
@@ -214,7 +214,7 @@ impl Streams {
             is_large: false,
             controls: BTreeSet::new(),
             events: VecDeque::new(),
-            told_opened: false,
+            is_opened_queued: false,
         }
     }
 
@@ -255,25 +255,25 @@ impl Streams {
 
     /// Announces about `bytes` more bytes that the application will write, on all streams together; none if it does not
     /// know. Each write is subtracted.
-    pub fn expect(&mut self, bytes: Option<u64>) {
+    pub fn announce(&mut self, bytes: Option<u64>) {
         self.expected = bytes;
     }
 
     /// Withdraws `bytes` of the announced bytes, which will not be written.
-    pub fn forgo(&mut self, bytes: u64) {
+    pub fn withdraw(&mut self, bytes: u64) {
         self.expected = self.expected.map(|expected| expected.saturating_sub(bytes));
     }
 
     /// Returns the number of unacknowledged bytes, including those not yet written; none unless the application has
     /// announced these. Bytes acknowledged behind a gap count until the gap is closed.
     pub fn left(&self) -> Option<u64> {
-        self.expected.map(|expected| expected.saturating_add(self.waiting.kept))
+        self.expected.map(|expected| expected.saturating_add(self.waiting.buffered))
     }
 
     /// Returns the maximum number of bytes that a stream may hold now.
-    fn most_kept(&self) -> u64 {
-        let has_room = self.send_pool.is_none_or(|pool| self.waiting.kept < pool);
-        if has_room { self.send_buffer } else { self.send_buffer.min(MIN_KEPT) }
+    fn max_buffered(&self) -> u64 {
+        let has_room = self.send_pool.is_none_or(|pool| self.waiting.buffered < pool);
+        if has_room { self.send_buffer } else { self.send_buffer.min(MIN_BUFFERED) }
     }
 
     /// Sets the limits of this end's sending, from the peer's transport parameters. Before, no stream can be opened.
@@ -331,9 +331,9 @@ impl Streams {
     /// # Errors
     /// If the stream takes no more bytes, or they are too many for a message.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
-        let most = self.most_kept();
-        let written = self.change_sending(id, |sending| sending.write(data, most))?;
-        self.forgo(written as u64);
+        let max_bytes = self.max_buffered();
+        let written = self.change_sending(id, |sending| sending.write(data, max_bytes))?;
+        self.withdraw(written as u64);
         Ok(written)
     }
 
@@ -367,16 +367,16 @@ impl Streams {
     /// # Errors
     /// If there is no such stream.
     pub fn set_priority(&mut self, id: StreamId, priority: i32) -> Result<(), WriteError> {
-        self.reach(id);
+        self.ensure_created(id);
         let sending = self.sending.get_mut(&id).ok_or(WriteError::Unknown)?;
-        self.turns.set_priority(id, &mut sending.place, priority);
+        self.scheduler.set_priority(id, &mut sending.slot, priority);
         Ok(())
     }
 
     /// Returns the number of bytes that were written to a stream and wait for acknowledgement. A byte that was
     /// acknowledged before an earlier one waits with that one.
     pub fn unacked(&self, id: StreamId) -> u64 {
-        self.sending.get(&id).map_or(0, Sending::kept)
+        self.sending.get(&id).map_or(0, Sending::buffered)
     }
 
     /// Returns whether the peer has acknowledged everything that was written to a stream and its end. Also true of a
@@ -395,7 +395,7 @@ impl Streams {
     /// # Errors
     /// If no data is available.
     pub fn read(&mut self, id: StreamId, out: &mut [u8]) -> Result<ReadResult, ReadError> {
-        self.reach(id);
+        self.ensure_created(id);
         let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
         let read = receiving.read(out);
         if receiving.wants_raise() || receiving.is_unreported() && self.controls.contains(&Control::MaxData) {
@@ -405,7 +405,7 @@ impl Streams {
             self.unreported.insert(id);
         }
         self.consume(read.map_or(0, |read| read.bytes as u64), Credited::InTime);
-        self.tidy_receiving(id);
+        self.remove_done_receiving(id);
         read
     }
 
@@ -419,7 +419,7 @@ impl Streams {
     /// In debug builds, if `code` is over [`varint::MAX`].
     pub fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), ReadError> {
         debug_assert!(code <= varint::MAX);
-        self.reach(id);
+        self.ensure_created(id);
         let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
         let ahead = receiving.ahead();
         let wasted = receiving.stop(code).ok_or(ReadError::Unknown)?;
@@ -428,7 +428,7 @@ impl Streams {
             self.controls.insert(Control::StopSending(id));
         }
         self.consume(wasted, Credited::AtOnce);
-        self.tidy_receiving(id);
+        self.remove_done_receiving(id);
         Ok(())
     }
 
@@ -452,38 +452,38 @@ impl Streams {
     fn take_event(&mut self, event: StreamEvent) -> bool {
         match event {
             StreamEvent::Opened => {
-                self.told_opened = false;
+                self.is_opened_queued = false;
                 self.peers.iter().any(StreamCountLimit::can_accept)
             }
             StreamEvent::MoreStreams(direction) => {
-                self.own[direction.index()].told = false;
+                self.own[direction.index()].is_event_queued = false;
                 true
             }
             StreamEvent::Readable(id) | StreamEvent::Reset { id, .. } => {
                 let Some(receiving) = self.receiving.get_mut(&id) else { return false };
-                let news = if matches!(event, StreamEvent::Reset { .. }) {
-                    receiving.told_reset = false;
+                let is_relevant = if matches!(event, StreamEvent::Reset { .. }) {
+                    receiving.is_reset_queued = false;
                     receiving.is_reset()
                 } else {
-                    receiving.told_readable = false;
+                    receiving.is_readable_queued = false;
                     receiving.is_open()
                 };
-                self.tidy_receiving(id);
-                news
+                self.remove_done_receiving(id);
+                is_relevant
             }
             StreamEvent::Writable(id) | StreamEvent::Delivered(id) | StreamEvent::Stopped { id, .. } => {
                 let Some(sending) = self.sending.get_mut(&id) else { return false };
-                let mut news = true;
+                let mut is_relevant = true;
                 match event {
-                    StreamEvent::Delivered(_) => sending.told_delivered = false,
-                    StreamEvent::Stopped { .. } => sending.told_stopped = false,
+                    StreamEvent::Delivered(_) => sending.is_delivered_queued = false,
+                    StreamEvent::Stopped { .. } => sending.is_stopped_queued = false,
                     _ => {
-                        sending.told_writable = false;
-                        news = sending.is_open();
+                        sending.is_writable_queued = false;
+                        is_relevant = sending.is_open();
                     }
                 }
-                self.tidy_sending(id);
-                news
+                self.remove_done_sending(id);
+                is_relevant
             }
         }
     }
@@ -501,8 +501,10 @@ impl Streams {
     }
 
     /// Handles the application's use of a stream, which the peer may have opened without using it.
-    fn reach(&mut self, id: StreamId) {
-        if id.opened_by() != self.side && self.peers[id.direction().index()].reach(id.nth()) == Some(Admitted::First) {
+    fn ensure_created(&mut self, id: StreamId) {
+        if id.opened_by() != self.side
+            && self.peers[id.direction().index()].mark_used(id.nth()) == Some(Admitted::First)
+        {
             self.create(id, None);
         }
     }
@@ -512,7 +514,7 @@ impl Streams {
         id: StreamId,
         change: impl FnOnce(&mut Sending) -> Result<T, WriteError>,
     ) -> Result<T, WriteError> {
-        self.reach(id);
+        self.ensure_created(id);
         let changed = change(self.sending.get_mut(&id).ok_or(WriteError::Unknown)?)?;
         self.settle(id);
         Ok(changed)
@@ -522,7 +524,7 @@ impl Streams {
     fn settle(&mut self, id: StreamId) {
         let Some(sending) = self.sending.get_mut(&id) else { return };
         let need = sending.need();
-        self.turns.set(id, &mut sending.place, need);
+        self.scheduler.set(id, &mut sending.slot, need);
         let waiting = sending.waiting();
         self.waiting.replace(core::mem::replace(&mut sending.summed, waiting), waiting);
         let blocked = sending.blocked();
@@ -541,7 +543,7 @@ impl Streams {
     /// Updates the connection's BLOCKED frame.
     fn settle_connection(&mut self) {
         debug_assert!(self.sent <= self.max_sent, "{} of {} bytes were sent", self.sent, self.max_sent);
-        let blocked = self.turns.is_held_up(self.credit()).then_some(self.max_sent);
+        let blocked = self.scheduler.is_credit_blocked(self.credit()).then_some(self.max_sent);
         if blocked != self.blocked_at {
             self.blocked_at = blocked;
             let control = Control::Blocked(None);
@@ -564,12 +566,12 @@ impl Streams {
         debug_assert!(self.received <= self.max_received, "{} of {} bytes", self.received, self.max_received);
         let reserve = reserve(&self.ours, &self.theirs);
         let step = reservation(self.ours.max_stream_data).min(self.ours.max_data) / 2;
-        let (given, gained) = (self.max_received - self.received, self.next_max_received() - self.max_received);
-        let least = match credited {
+        let (credit_left, gained) = (self.max_received - self.received, self.next_max_received() - self.max_received);
+        let min_gain = match credited {
             Credited::AtOnce if bytes > 0 => 1,
-            Credited::AtOnce | Credited::InTime => given.saturating_sub(reserve).max(step).max(1),
+            Credited::AtOnce | Credited::InTime => credit_left.saturating_sub(reserve).max(step).max(1),
         };
-        if gained >= least {
+        if gained >= min_gain {
             self.raise_limits();
         }
     }
@@ -585,7 +587,7 @@ impl Streams {
         (self.consumed + self.ours.max_data).min(varint::MAX)
     }
 
-    fn tidy_receiving(&mut self, id: StreamId) {
+    fn remove_done_receiving(&mut self, id: StreamId) {
         let Some(receiving) = self.receiving.get(&id) else { return };
         if receiving.next_limit().is_none() {
             self.controls.remove(&Control::MaxStreamData(id));
@@ -596,24 +598,24 @@ impl Streams {
         }
         if receiving.is_over() {
             self.receiving.remove(&id);
-            self.tidy(id);
+            self.remove_done(id);
         }
     }
 
-    fn tidy_sending(&mut self, id: StreamId) {
+    fn remove_done_sending(&mut self, id: StreamId) {
         if self.sending.get(&id).is_some_and(Sending::is_over) {
             if let Some(gone) = self.sending.remove(&id) {
-                let SendBacklog { used, over, .. } = gone.summed;
-                debug_assert_eq!(gone.summed, SendBacklog { used, over, ..SendBacklog::default() });
+                let SendBacklog { used, unreserved, .. } = gone.summed;
+                debug_assert_eq!(gone.summed, SendBacklog { used, unreserved, ..SendBacklog::default() });
                 self.waiting.replace(gone.summed, SendBacklog::default());
                 self.settle_connection();
             }
-            self.tidy(id);
+            self.remove_done(id);
         }
     }
 
     /// Forgets a direction of a stream, and the stream with the second one.
-    fn tidy(&mut self, id: StreamId) {
+    fn remove_done(&mut self, id: StreamId) {
         if id.opened_by() == self.side || self.sending.contains_key(&id) || self.receiving.contains_key(&id) {
             return;
         }

@@ -59,7 +59,7 @@ impl StreamCountLimit {
     }
 
     /// Handles the application's use of a stream. None if it is not open.
-    pub(super) fn reach(&mut self, nth: u64) -> Option<Admitted> {
+    pub(super) fn mark_used(&mut self, nth: u64) -> Option<Admitted> {
         (nth < self.begun).then(|| self.first_use(nth))
     }
 
@@ -111,7 +111,7 @@ impl StreamCountLimit {
     }
 
     #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn tracked_count(&self) -> usize {
         self.unused.iter().count()
     }
 }

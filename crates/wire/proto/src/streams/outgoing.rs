@@ -13,7 +13,7 @@ use crate::frame::Frame;
 impl Streams {
     /// Returns whether [`Streams::put_frame`] would append a frame if there is room.
     pub fn has_pending(&self) -> bool {
-        self.turns.first(self.credit()).is_some()
+        self.scheduler.first(self.credit()).is_some()
     }
 
     /// Returns the number of bytes that [`Streams::put_frame`] could send before the application writes more or the
@@ -31,8 +31,10 @@ impl Streams {
     /// is next: an upper bound if one stream is pending, by a few bytes.
     pub fn pending_in_frames(&self, room: u64) -> u64 {
         let (bytes, _) = self.pending();
-        let next =
-            self.turns.first(Credit::Shared).and_then(|id| self.sending.get(&id).map(|sending| sending.most_head(id)));
+        let next = self
+            .scheduler
+            .first(Credit::Shared)
+            .and_then(|id| self.sending.get(&id).map(|sending| sending.max_head(id)));
         let head = next.unwrap_or(0) as u64;
         bytes + bytes.div_ceil(room.saturating_sub(head).max(1)).saturating_mul(head)
     }
@@ -42,13 +44,13 @@ impl Streams {
     /// nothing is due, or the next frame has no room for a byte.
     pub fn put_frame(&mut self, out: &mut Vec<u8>, room: usize) -> Option<StreamChunk> {
         let (credit, shared) = (self.max_sent - self.sent, self.shared_credit());
-        let id = self.turns.first(self.credit())?;
+        let id = self.scheduler.first(self.credit())?;
         let sending = self.sending.get_mut(&id)?;
         let credit = shared.max(sending.reserved().min(credit));
         let (chunk, new) = sending.put(id, out, room, credit)?;
         self.sent += new;
         let need = sending.need();
-        self.turns.sent(id, &mut sending.place, need);
+        self.scheduler.sent(id, &mut sending.slot, need);
         self.settle(id);
         Some(chunk)
     }
@@ -69,7 +71,7 @@ impl Streams {
     /// Returns the part of the peer's window that streams share and do not hold.
     fn shared_left(&self) -> u64 {
         let shared = self.theirs.max_data - reserve(&self.theirs, &self.ours);
-        shared.saturating_sub(self.waiting.over)
+        shared.saturating_sub(self.waiting.unreserved)
     }
 
     /// Returns the credit for new bytes.
@@ -83,21 +85,21 @@ impl Streams {
 
     /// Appends the bytes of an earlier frame once more, for a packet that is rebuilt as it was. Returns false, and
     /// appends nothing, if the stream is reset or forgotten, or part of the bytes is acknowledged and gone.
-    pub fn put_again(&self, chunk: &StreamChunk, out: &mut Vec<u8>) -> bool {
-        self.sending.get(&chunk.stream).is_some_and(|sending| sending.put_again(chunk, out))
+    pub fn put_retransmission(&self, chunk: &StreamChunk, out: &mut Vec<u8>) -> bool {
+        self.sending.get(&chunk.stream).is_some_and(|sending| sending.put_retransmission(chunk, out))
     }
 
     /// Handles the acknowledgement of a packet with this frame.
     pub fn acked(&mut self, chunk: &StreamChunk) {
-        let (id, most) = (chunk.stream, self.most_kept());
+        let (id, max_bytes) = (chunk.stream, self.max_buffered());
         let Some(sending) = self.sending.get_mut(&id) else { return };
         let was_delivered = sending.is_delivered();
         sending.acked(chunk);
-        if sending.take_room(most) && !core::mem::replace(&mut sending.told_writable, true) {
+        if sending.take_room(max_bytes) && !core::mem::replace(&mut sending.is_writable_queued, true) {
             self.events.push_back(StreamEvent::Writable(id));
         }
         if sending.is_delivered() && !was_delivered {
-            sending.told_delivered = true;
+            sending.is_delivered_queued = true;
             self.events.push_back(StreamEvent::Delivered(id));
         }
         self.settle(id);
@@ -169,13 +171,13 @@ impl Streams {
         {
             sending.reset_acked();
             self.controls.remove(&control);
-            self.tidy_sending(id);
+            self.remove_done_sending(id);
         }
     }
 
     /// Handles the loss of a packet with this frame, which is sent again if still needed.
     pub fn control_lost(&mut self, control: Control) {
-        let again = match control {
+        let is_needed = match control {
             Control::MaxData => return self.raise_limits(),
             Control::MaxStreams(_) => true,
             Control::MaxStreamData(id) => {
@@ -185,7 +187,7 @@ impl Streams {
             Control::StopSending(id) => self.receiving.get(&id).is_some_and(|receiving| receiving.stopped().is_some()),
             Control::Blocked(stream) => self.blocked(stream).is_some(),
         };
-        if again {
+        if is_needed {
             self.controls.insert(control);
         }
     }

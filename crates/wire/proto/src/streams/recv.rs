@@ -10,7 +10,7 @@ use crate::receive_memory::ReceiveMemory;
 use crate::varint;
 
 /// Maximum number of gaps in a stream: one packet in 20 lost of 80,000, which are 1 Gb/s over a second. Data behind
-/// them counts against [`most_ahead`], so they cost no memory of their own, and no order of pieces costs more than a
+/// them counts against [`max_ahead`], so they cost no memory of their own, and no order of pieces costs more than a
 /// search.
 const MAX_GAPS: usize = 4_096;
 
@@ -76,33 +76,33 @@ pub(super) struct Receiving {
     limit: u64,
     window: u64,
     /// Events that wait to be taken.
-    pub(super) told_readable: bool,
-    pub(super) told_reset: bool,
+    pub(super) is_readable_queued: bool,
+    pub(super) is_reset_queued: bool,
 }
 
 impl Receiving {
     /// Creates a stream without data. Counts its capacity in `memory`.
     pub(super) fn new(window: u64, memory: ReceiveMemory) -> Self {
         Self {
-            state: State::Open(Assembler::new(MAX_GAPS, most_ahead(window), memory)),
+            state: State::Open(Assembler::new(MAX_GAPS, max_ahead(window), memory)),
             highest: 0,
             total: None,
             end: None,
             is_cut: false,
             limit: window,
             window,
-            told_readable: false,
-            told_reset: false,
+            is_readable_queued: false,
+            is_reset_queued: false,
         }
     }
 
-    /// Takes a frame, while all streams may grow by `credit` bytes and this one may keep data that counts `most_ahead`
+    /// Takes a frame, while all streams may grow by `credit` bytes and this one may keep data that counts `max_ahead`
     /// bytes ahead of gaps. After an error, or if it is dropped, nothing has changed.
     pub(super) fn on_frame(
         &mut self,
         frame: &StreamFrame,
         credit: u64,
-        most_ahead: usize,
+        max_ahead: usize,
     ) -> Result<(FrameResult, ReceiveDelta), StreamError> {
         let stream = frame.stream;
         let reaches = frame.offset + frame.data.len() as u64;
@@ -138,11 +138,11 @@ impl Receiving {
             State::Open(bytes) => {
                 let before = bytes.end();
                 let is_ahead = frame.offset > before && !frame.data.is_empty();
-                if is_ahead && ahead(bytes) + frame.data.len() + PIECE_COST > most_ahead {
+                if is_ahead && ahead(bytes) + frame.data.len() + PIECE_COST > max_ahead {
                     return Ok((FrameResult::Dropped, ReceiveDelta::default()));
                 }
                 match bytes.insert(frame.offset, frame.data) {
-                    Ok(Inserted::Taken) => {}
+                    Ok(Inserted::Stored) => {}
                     Ok(Inserted::Refused) => return Ok((FrameResult::Dropped, ReceiveDelta::default())),
                     Err(Conflict) => return Err(StreamError::Conflict { stream, offset: frame.offset }),
                 }
@@ -308,7 +308,7 @@ impl Receiving {
 
     /// Returns whether the stream can be forgotten.
     pub(super) fn is_over(&self) -> bool {
-        self.is_done() && !self.told_readable && !self.told_reset
+        self.is_done() && !self.is_readable_queued && !self.is_reset_queued
     }
 
     /// Returns the code of a stream that the application stopped and the peer has not ended.
@@ -322,8 +322,8 @@ impl Receiving {
     /// Returns whether `MAX_STREAM_DATA` is due: half of the window was read, and the stream continues beyond the old
     /// limit.
     pub(super) fn wants_raise(&self) -> bool {
-        let goes_on = self.total.is_none_or(|total| total > self.limit);
-        goes_on && self.next_limit().is_some_and(|limit| limit - self.limit >= (self.window / 2).max(1))
+        let continues = self.total.is_none_or(|total| total > self.limit);
+        continues && self.next_limit().is_some_and(|limit| limit - self.limit >= (self.window / 2).max(1))
     }
 
     /// Returns whether bytes were read since the last `MAX_STREAM_DATA`.
@@ -345,9 +345,9 @@ impl Receiving {
     }
 
     #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn buffered_bytes(&self) -> usize {
         match &self.state {
-            State::Open(bytes) => bytes.held(),
+            State::Open(bytes) => bytes.buffered_bytes(),
             State::Stopped { .. } | State::Reset { .. } | State::Done => 0,
         }
     }
@@ -355,10 +355,10 @@ impl Receiving {
 
 /// Returns the maximum accounted memory ahead of gaps under a window of `window` bytes. It exceeds the window, because
 /// a piece counts more than its bytes.
-pub(super) fn most_ahead(window: u64) -> usize {
+pub(super) fn max_ahead(window: u64) -> usize {
     usize::try_from(window.saturating_mul(2)).unwrap_or(usize::MAX)
 }
 
 fn ahead(bytes: &Assembler) -> usize {
-    bytes.held() - bytes.readable()
+    bytes.buffered_bytes() - bytes.readable()
 }

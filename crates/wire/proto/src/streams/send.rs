@@ -27,7 +27,7 @@ pub struct StreamChunk {
     /// Set if the stream ends after them.
     pub ends: bool,
     /// Set if all of it was sent before.
-    pub again: bool,
+    pub is_retransmission: bool,
     /// Set if the frame has a length field. If not, it must be the last one of its packet.
     pub counted: bool,
 }
@@ -83,7 +83,7 @@ pub(super) struct Sending {
     /// Limit of the peer, and its window beyond the data that it has read.
     limit: u64,
     window: u64,
-    pub(super) place: StreamSlot,
+    pub(super) slot: StreamSlot,
     /// Its part of the sum over all streams.
     pub(super) summed: SendBacklog,
     /// The application could not write all of its data.
@@ -91,9 +91,9 @@ pub(super) struct Sending {
     /// Limit in the last BLOCKED frame of the stream, sent or due.
     pub(super) blocked_at: Option<u64>,
     /// Events that wait to be taken.
-    pub(super) told_writable: bool,
-    pub(super) told_stopped: bool,
-    pub(super) told_delivered: bool,
+    pub(super) is_writable_queued: bool,
+    pub(super) is_stopped_queued: bool,
+    pub(super) is_delivered_queued: bool,
 }
 
 impl Sending {
@@ -109,18 +109,18 @@ impl Sending {
             total,
             limit: window,
             window,
-            place: StreamSlot::new(),
+            slot: StreamSlot::new(),
             summed: SendBacklog::default(),
             wants_room: false,
             blocked_at: None,
-            told_writable: false,
-            told_stopped: false,
-            told_delivered: false,
+            is_writable_queued: false,
+            is_stopped_queued: false,
+            is_delivered_queued: false,
         }
     }
 
-    /// Takes the bytes that fit into a buffer of `most` bytes.
-    pub(super) fn write(&mut self, data: &[u8], most: u64) -> Result<usize, WriteError> {
+    /// Takes the bytes that fit into a buffer of `max_bytes` bytes.
+    pub(super) fn write(&mut self, data: &[u8], max_bytes: u64) -> Result<usize, WriteError> {
         self.writable()?;
         let written = self.written();
         if let Some(total) = self.total
@@ -128,7 +128,7 @@ impl Sending {
         {
             return Err(WriteError::TooLong { written: written.saturating_add(data.len() as u64), total });
         }
-        let room = most.saturating_sub(self.bytes.len() as u64).min(varint::MAX - written);
+        let room = max_bytes.saturating_sub(self.bytes.len() as u64).min(varint::MAX - written);
         let count = to_usize(room.min(data.len() as u64));
         self.bytes.extend(&data[..count]);
         if !data.is_empty() {
@@ -141,7 +141,7 @@ impl Sending {
     }
 
     /// Bytes that wait for acknowledgement.
-    pub(super) fn kept(&self) -> u64 {
+    pub(super) fn buffered(&self) -> u64 {
         self.bytes.len() as u64
     }
 
@@ -240,14 +240,14 @@ impl Sending {
         if frame.ends {
             self.phase = SendPhase::EndSent;
         }
-        let again = offset < self.next - new;
+        let is_retransmission = offset < self.next - new;
         Some((
             StreamChunk {
                 stream: id,
                 offset,
                 len: to_u32(len as u64),
                 ends: frame.ends,
-                again,
+                is_retransmission,
                 counted: frame.counted,
             },
             new,
@@ -261,12 +261,12 @@ impl Sending {
     }
 
     /// Returns the maximum length of the heads of the frames that are due.
-    pub(super) fn most_head(&self, id: StreamId) -> usize {
+    pub(super) fn max_head(&self, id: StreamId) -> usize {
         self.head(id, self.written())
     }
 
     /// Appends the same frame as before. Returns false if not all of its bytes are stored.
-    pub(super) fn put_again(&self, chunk: &StreamChunk, out: &mut Vec<u8>) -> bool {
+    pub(super) fn put_retransmission(&self, chunk: &StreamChunk, out: &mut Vec<u8>) -> bool {
         if matches!(self.phase, SendPhase::Reset { .. }) || chunk.offset < self.acked_to || chunk.end() > self.next {
             return false;
         }
@@ -342,8 +342,9 @@ impl Sending {
     /// Returns whether to report room to the application: it waits for some, and an eighth of the buffer is free. While a
     /// packet that was lost twice is on its way, most of the buffer may be sent and not acknowledged in order; if half had to
     /// be free, there would be nothing to send meanwhile.
-    pub(super) fn take_room(&mut self, most: u64) -> bool {
-        let has_room = self.wants_room && self.bytes.len() as u64 <= most - most / 8 && self.phase == SendPhase::Open;
+    pub(super) fn take_room(&mut self, max_bytes: u64) -> bool {
+        let has_room =
+            self.wants_room && self.bytes.len() as u64 <= max_bytes - max_bytes / 8 && self.phase == SendPhase::Open;
         self.wants_room &= !has_room;
         has_room
     }
@@ -361,11 +362,12 @@ impl Sending {
 
     /// Returns the data that waits to be sent, as far as the stream's limit allows.
     pub(super) fn waiting(&self) -> SendBacklog {
-        let kept = self.kept();
+        let buffered = self.buffered();
         let is_host_limited = self.blocked().is_some() || (self.wants_room && self.phase == SendPhase::Open);
         let unread = self.unread();
         let used = unread.min(super::reservation(self.window));
-        let waiting = SendBacklog { used, over: unread - used, is_host_limited, kept, ..SendBacklog::default() };
+        let waiting =
+            SendBacklog { used, unreserved: unread - used, is_host_limited, buffered, ..SendBacklog::default() };
         if self.need() == Need::Nothing {
             return waiting;
         }
@@ -407,7 +409,7 @@ impl Sending {
     /// Returns whether the stream can be forgotten.
     pub(super) fn is_over(&self) -> bool {
         let done = self.is_delivered() || matches!(self.phase, SendPhase::Reset { acked: true, .. });
-        done && !self.told_writable && !self.told_stopped && !self.told_delivered
+        done && !self.is_writable_queued && !self.is_stopped_queued && !self.is_delivered_queued
     }
 
     /// Returns whether the application may write.
@@ -426,7 +428,7 @@ impl Sending {
     }
 
     #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn buffered_bytes(&self) -> usize {
         self.bytes.len()
     }
 }

@@ -28,7 +28,7 @@ pub(super) enum Credit {
     Shared,
 }
 
-/// A stream's place in the order. Entered in [`StreamScheduler`] unless it needs nothing.
+/// A stream's position in the order. Entered in [`StreamScheduler`] unless it needs nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StreamSlot {
     pub(super) priority: i32,
@@ -67,60 +67,60 @@ impl StreamScheduler {
     }
 
     /// Returns whether a stream waits to send new bytes that the credit does not allow.
-    pub(super) fn is_held_up(&self, credit: Credit) -> bool {
+    pub(super) fn is_credit_blocked(&self, credit: Credit) -> bool {
         !self.reserved.is_empty() && credit < Credit::Reserved || !self.shared.is_empty() && credit < Credit::Shared
     }
 
     /// Sets the present need of a stream. If that changes, the stream goes behind the others of its priority.
-    pub(super) fn set(&mut self, stream: StreamId, place: &mut StreamSlot, need: Need) {
-        if place.need != need {
-            self.leave(stream, place);
-            self.enter(stream, place, need);
+    pub(super) fn set(&mut self, stream: StreamId, slot: &mut StreamSlot, need: Need) {
+        if slot.need != need {
+            self.leave(stream, slot);
+            self.enter(stream, slot, need);
         }
     }
 
     /// Records that a stream has sent, and its present need: the others of its priority go before it.
-    pub(super) fn sent(&mut self, stream: StreamId, place: &mut StreamSlot, need: Need) {
+    pub(super) fn sent(&mut self, stream: StreamId, slot: &mut StreamSlot, need: Need) {
         let alone = |set: &BTreeSet<ScheduleOrder>| {
             let next = set.iter().find(|&&(_, _, other)| other != stream);
-            next.is_none_or(|&(priority, _, _)| priority != Reverse(place.priority))
+            next.is_none_or(|&(priority, _, _)| priority != Reverse(slot.priority))
         };
-        let stays = match need {
+        let keeps_position = match need {
             Need::Nothing => false,
-            _ if need != place.need => false,
+            _ if need != slot.need => false,
             Need::Free => alone(&self.free),
             Need::Reserved | Need::Shared => alone(&self.reserved) && alone(&self.shared),
         };
-        if !stays {
-            self.leave(stream, place);
-            self.enter(stream, place, need);
+        if !keeps_position {
+            self.leave(stream, slot);
+            self.enter(stream, slot, need);
         }
     }
 
-    pub(super) fn set_priority(&mut self, stream: StreamId, place: &mut StreamSlot, priority: i32) {
-        let need = place.need;
-        self.leave(stream, place);
-        place.priority = priority;
-        self.enter(stream, place, need);
+    pub(super) fn set_priority(&mut self, stream: StreamId, slot: &mut StreamSlot, priority: i32) {
+        let need = slot.need;
+        self.leave(stream, slot);
+        slot.priority = priority;
+        self.enter(stream, slot, need);
     }
 
-    fn enter(&mut self, stream: StreamId, place: &mut StreamSlot, need: Need) {
-        (place.turn, place.need) = (self.next, need);
+    fn enter(&mut self, stream: StreamId, slot: &mut StreamSlot, need: Need) {
+        (slot.turn, slot.need) = (self.next, need);
         self.next += 1;
-        let key = key(stream, place);
+        let key = key(stream, slot);
         if let Some(set) = self.of_mut(need) {
             let is_new = set.insert(key);
             debug_assert!(is_new, "a stream has two places");
         }
     }
 
-    fn leave(&mut self, stream: StreamId, place: &mut StreamSlot) {
-        let key = key(stream, place);
-        if let Some(set) = self.of_mut(place.need) {
+    fn leave(&mut self, stream: StreamId, slot: &mut StreamSlot) {
+        let key = key(stream, slot);
+        if let Some(set) = self.of_mut(slot.need) {
             let was_there = set.remove(&key);
             debug_assert!(was_there);
         }
-        place.need = Need::Nothing;
+        slot.need = Need::Nothing;
     }
 
     fn of_mut(&mut self, need: Need) -> Option<&mut BTreeSet<ScheduleOrder>> {
@@ -133,6 +133,6 @@ impl StreamScheduler {
     }
 }
 
-fn key(stream: StreamId, place: &StreamSlot) -> ScheduleOrder {
-    (Reverse(place.priority), place.turn, stream)
+fn key(stream: StreamId, slot: &StreamSlot) -> ScheduleOrder {
+    (Reverse(slot.priority), slot.turn, stream)
 }

@@ -15,8 +15,8 @@ fn pair(limits: Limits, send_buffer: u64) -> (Streams, Streams) {
     for end in &mut ends {
         end.set_peer_limits(limits);
     }
-    let [caller, listener] = ends;
-    (caller, listener)
+    let [client, listener] = ends;
+    (client, listener)
 }
 
 /// Passes a packet's frames to an end, as far as it takes them.
@@ -140,19 +140,19 @@ fn of_message(stream: StreamId, total: u64, offset: u64, data: &[u8]) -> StreamF
 /// Checks the invariants of an end, which hold at any time, for any frames of its peer.
 fn check(end: &Streams) {
     let window = |bytes: u64| bytes as usize;
-    let (mut held, mut ahead) = (0, 0);
+    let (mut buffered, mut ahead) = (0, 0);
     for receiving in end.receiving.values() {
-        assert!(receiving.held() <= 3 * window(end.ours.max_stream_data));
-        held += receiving.held();
+        assert!(receiving.buffered_bytes() <= 3 * window(end.ours.max_stream_data));
+        buffered += receiving.buffered_bytes();
         ahead += receiving.ahead();
     }
     assert_eq!(ahead, end.ahead);
-    assert!(ahead <= recv::most_ahead(end.ours.max_data));
-    assert!(held <= 3 * window(end.ours.max_data), "{held}");
+    assert!(ahead <= recv::max_ahead(end.ours.max_data));
+    assert!(buffered <= 3 * window(end.ours.max_data), "{buffered}");
     assert!(end.received - end.consumed <= end.ours.max_data && end.received <= end.max_received);
     assert!(end.sent <= end.max_sent || end.max_sent == 0);
     for sending in end.sending.values() {
-        assert!(sending.held() as u64 <= end.send_buffer);
+        assert!(sending.buffered_bytes() as u64 <= end.send_buffer);
     }
 
     let own: u64 = end.own.iter().map(|own| own.opened).sum();
@@ -162,7 +162,7 @@ fn check(end: &Streams) {
     assert!(end.events.len() <= 2 * end.receiving.len() + 3 * end.sending.len() + 3);
     assert!(end.controls.len() <= 2 * end.receiving.len() + 2 * end.sending.len() + 4);
     for (opened, limit) in end.peers.iter().zip(end.ours.max_streams()) {
-        assert!(opened.held() as u64 <= limit);
+        assert!(opened.tracked_count() as u64 <= limit);
     }
 
     let mut sum = waiting::Sum::default();
@@ -170,7 +170,7 @@ fn check(end: &Streams) {
         sum.replace(SendBacklog::default(), sending.waiting());
     }
     let (credit, (pending, is_whole)) = (end.max_sent - end.sent, end.pending());
-    assert_eq!((end.waiting.kept, sum.kept), (sum.kept, end.sending.values().map(Sending::kept).sum()));
+    assert_eq!((end.waiting.buffered, sum.buffered), (sum.buffered, end.sending.values().map(Sending::buffered).sum()));
     assert_eq!((end.waiting.used, end.waiting.reserved), (sum.used, sum.reserved));
     assert!((sum.lost..=sum.lost + sum.fresh.min(credit)).contains(&pending) && is_whole == (sum.open == 0));
     assert!(end.has_pending() || end.pending().0 == 0);

@@ -12,13 +12,13 @@ pub(super) struct SendBacklog {
     /// Bytes of its reservation that the peer has received, or will receive, and has not read as far as this end knows.
     pub(super) used: u64,
     /// The same beyond its reservation.
-    pub(super) over: u64,
+    pub(super) unreserved: u64,
     /// Set if data waits and the application may write more after it.
     pub(super) is_open: bool,
     /// Set if the application has more, and a full buffer or the peer's limit blocks it.
     pub(super) is_host_limited: bool,
     /// Bytes that were written and are not acknowledged.
-    pub(super) kept: u64,
+    pub(super) buffered: u64,
 }
 
 /// The sum over streams.
@@ -28,12 +28,12 @@ pub(super) struct Sum {
     pub(super) fresh: u64,
     pub(super) reserved: u64,
     pub(super) used: u64,
-    pub(super) over: u64,
+    pub(super) unreserved: u64,
     /// Number of open streams.
     pub(super) open: usize,
     /// Number of streams that are held back.
     pub(super) host_limited: usize,
-    pub(super) kept: u64,
+    pub(super) buffered: u64,
 }
 
 impl Sum {
@@ -43,8 +43,8 @@ impl Sum {
         self.fresh = self.fresh - before.fresh + now.fresh;
         self.reserved = self.reserved - before.reserved + now.reserved;
         self.used = self.used - before.used + now.used;
-        self.over = self.over - before.over + now.over;
-        self.kept = self.kept - before.kept + now.kept;
+        self.unreserved = self.unreserved - before.unreserved + now.unreserved;
+        self.buffered = self.buffered - before.buffered + now.buffered;
         self.open = self.open - usize::from(before.is_open) + usize::from(now.is_open);
         self.host_limited = self.host_limited - usize::from(before.is_host_limited) + usize::from(now.is_host_limited);
     }

@@ -1,4 +1,4 @@
-//! Used tickets: proofs that make a listener probe its present caller, and the replacement by another caller. The application
+//! Used tickets: proofs that make a listener probe its present client, and the replacement by another client. The application
 //! is that of `narrows recv`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -29,18 +29,18 @@ fn endpoint(seed: u8, side: Side) -> Endpoint {
     let identity = Identity::from_seed(&crate::world::provider::provider(), &[seed; 32]).unwrap();
     let law = |path: &PathInfo| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let mut settings = Settings::new(Service::named("test"), Arc::new(law));
-    // Callers send only if they must.
+    // Clients send only if they must.
     settings.keep_alive = None;
     let provider = crate::world::provider::provider();
     Endpoint::new(Time::ZERO, EndpointConfig { settings, provider, identity }, side).unwrap()
 }
 
-/// A caller, and its connection at either end.
+/// A client, and its connection at either end.
 struct ConnectedClient {
     endpoint: Endpoint,
     handle: ConnectionHandle,
-    via: FourTuple,
-    there: Option<ConnectionHandle>,
+    four_tuple: FourTuple,
+    listener_handle: Option<ConnectionHandle>,
     /// Set once its process is killed: it sends nothing any more.
     is_dead: bool,
     /// Datagrams for it are lost in this time.
@@ -52,21 +52,21 @@ struct ConnectedClient {
 
 struct Flight {
     at: Time,
-    caller: usize,
+    client: usize,
     to_listener: bool,
     bytes: Vec<u8>,
 }
 
-/// A listener that serves one caller, and other callers that connect meanwhile.
+/// A listener that serves one client, and other clients that connect meanwhile.
 struct Scene {
     now: Time,
     delay: Span,
     listener: Endpoint,
-    callers: Vec<ConnectedClient>,
+    clients: Vec<ConnectedClient>,
     flights: Vec<Flight>,
-    /// Place of the caller that is served, and the secret with which it may reconnect.
+    /// Place of the client that is served, and the secret with which it may reconnect.
     served: Option<(usize, Secret)>,
-    /// Callers that wait for the result of a probe.
+    /// Clients that wait for the result of a probe.
     waiting: Option<usize>,
     /// Start times of probes, and their end times with their results.
     begun: Vec<Time>,
@@ -74,7 +74,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Creates a scene in which the first caller is served.
+    /// Creates a scene in which the first client is served.
     fn new(seed: u64) -> Self {
         Self::with_delay(seed, DELAY)
     }
@@ -85,7 +85,7 @@ impl Scene {
             now: Time::ZERO,
             delay,
             listener: endpoint(1, Side::Listener),
-            callers: Vec::new(),
+            clients: Vec::new(),
             flights: Vec::new(),
             served: None,
             waiting: None,
@@ -98,17 +98,17 @@ impl Scene {
         scene
     }
 
-    /// Adds a caller that has this secret.
+    /// Adds a client that has this secret.
     fn call(&mut self, secret: Secret) {
-        let place = self.callers.len() as u8;
-        let mut endpoint = endpoint(10 + place, Side::Client);
+        let index = self.clients.len() as u8;
+        let mut endpoint = endpoint(10 + index, Side::Client);
         let handle = endpoint.connect(self.now, LISTENER, Trust::Anyone, Some((TICKET, secret))).unwrap();
-        let via = FourTuple { socket: 0, remote: SocketAddr::from(([10, 0, 0, 1 + place], 1)) };
-        self.callers.push(ConnectedClient {
+        let four_tuple = FourTuple { socket: 0, remote: SocketAddr::from(([10, 0, 0, 1 + index], 1)) };
+        self.clients.push(ConnectedClient {
             endpoint,
             handle,
-            via,
-            there: None,
+            four_tuple,
+            listener_handle: None,
             is_dead: false,
             deaf: (Time::NEVER, Time::NEVER),
             sent_to: 0,
@@ -116,15 +116,15 @@ impl Scene {
         });
     }
 
-    /// Returns the resumption secret of the first caller.
+    /// Returns the resumption secret of the first client.
     fn resumption(&mut self) -> Secret {
-        let ConnectedClient { endpoint, handle, .. } = &mut self.callers[0];
+        let ConnectedClient { endpoint, handle, .. } = &mut self.clients[0];
         endpoint.connection(*handle).unwrap().resumption(&Secret::new(SECRET)).unwrap()
     }
 
-    fn at_listener(&mut self, caller: usize) -> &mut Connection {
-        let there = self.callers[caller].there.unwrap();
-        self.listener.connection(there).unwrap()
+    fn at_listener(&mut self, client: usize) -> &mut Connection {
+        let listener_handle = self.clients[client].listener_handle.unwrap();
+        self.listener.connection(listener_handle).unwrap()
     }
 
     fn run(&mut self, until: Time) {
@@ -132,12 +132,13 @@ impl Scene {
             self.act();
             self.transmit();
             let mut next = self.flights.iter().map(|flight| flight.at).min().unwrap_or(Time::NEVER);
-            for caller in &mut self.callers {
-                if !caller.is_dead {
-                    next = next.min(caller.endpoint.connection(caller.handle).unwrap().next_timer());
+            for client in &mut self.clients {
+                if !client.is_dead {
+                    next = next.min(client.endpoint.connection(client.handle).unwrap().next_timer());
                 }
-                let there = caller.there.and_then(|there| self.listener.connection(there));
-                next = next.min(there.map_or(Time::NEVER, Connection::next_timer));
+                let listener_handle =
+                    client.listener_handle.and_then(|listener_handle| self.listener.connection(listener_handle));
+                next = next.min(listener_handle.map_or(Time::NEVER, Connection::next_timer));
             }
             if next > until {
                 self.now = until;
@@ -145,12 +146,12 @@ impl Scene {
             }
             self.now = self.now.max(next);
             self.deliver();
-            for caller in &mut self.callers {
-                if !caller.is_dead {
-                    caller.endpoint.on_timer(self.now, caller.handle);
+            for client in &mut self.clients {
+                if !client.is_dead {
+                    client.endpoint.on_timer(self.now, client.handle);
                 }
-                if let Some(there) = caller.there {
-                    self.listener.on_timer(self.now, there);
+                if let Some(listener_handle) = client.listener_handle {
+                    self.listener.on_timer(self.now, listener_handle);
                 }
             }
         }
@@ -160,18 +161,18 @@ impl Scene {
     fn transmit(&mut self) {
         let at = self.now + self.delay;
         let mut out = Vec::new();
-        for (place, caller) in self.callers.iter_mut().enumerate() {
-            while !caller.is_dead
-                && let Some(transmit) = caller.endpoint.poll_transmit(self.now, caller.handle, 1, &mut out)
+        for (index, client) in self.clients.iter_mut().enumerate() {
+            while !client.is_dead
+                && let Some(transmit) = client.endpoint.poll_transmit(self.now, client.handle, 1, &mut out)
             {
                 assert_eq!(out.len(), transmit.segment);
-                self.flights.push(Flight { at, caller: place, to_listener: true, bytes: std::mem::take(&mut out) });
+                self.flights.push(Flight { at, client: index, to_listener: true, bytes: std::mem::take(&mut out) });
             }
-            while let Some(there) = caller.there
-                && self.listener.poll_transmit(self.now, there, 1, &mut out).is_some()
+            while let Some(listener_handle) = client.listener_handle
+                && self.listener.poll_transmit(self.now, listener_handle, 1, &mut out).is_some()
             {
-                caller.sent_to += 1;
-                self.flights.push(Flight { at, caller: place, to_listener: false, bytes: std::mem::take(&mut out) });
+                client.sent_to += 1;
+                self.flights.push(Flight { at, client: index, to_listener: false, bytes: std::mem::take(&mut out) });
             }
         }
     }
@@ -181,34 +182,34 @@ impl Scene {
         let (due, later) = std::mem::take(&mut self.flights).into_iter().partition(|flight| flight.at <= now);
         self.flights = later;
         let due: Vec<Flight> = due;
-        for Flight { caller, to_listener, mut bytes, .. } in due {
-            let caller = &mut self.callers[caller];
+        for Flight { client, to_listener, mut bytes, .. } in due {
+            let client = &mut self.clients[client];
             if to_listener {
-                let received = self.listener.on_datagram(now, caller.via, Codepoint::NotEct, &mut bytes);
+                let received = self.listener.on_datagram(now, client.four_tuple, Codepoint::NotEct, &mut bytes);
                 if let Received::New(handle) = received {
-                    caller.there = Some(handle);
+                    client.listener_handle = Some(handle);
                 }
-            } else if !caller.is_dead && !(caller.deaf.0..caller.deaf.1).contains(&now) {
-                caller.endpoint.on_datagram(now, LISTENER, Codepoint::NotEct, &mut bytes);
+            } else if !client.is_dead && !(client.deaf.0..client.deaf.1).contains(&now) {
+                client.endpoint.on_datagram(now, LISTENER, Codepoint::NotEct, &mut bytes);
             }
         }
     }
 
-    /// Runs the listener's application, as in `narrows recv`, and records how callers end.
+    /// Runs the listener's application, as in `narrows recv`, and records how clients end.
     fn act(&mut self) {
-        for place in 0..self.callers.len() {
-            let caller = &mut self.callers[place];
-            while let Some(event) = caller.endpoint.connection(caller.handle).and_then(Connection::poll_event) {
+        for index in 0..self.clients.len() {
+            let client = &mut self.clients[index];
+            while let Some(event) = client.endpoint.connection(client.handle).and_then(Connection::poll_event) {
                 if let Event::Closed(closed) = event {
-                    caller.closed = Some(closed);
+                    client.closed = Some(closed);
                 }
             }
-            let Some(there) = caller.there else { continue };
-            while let Some(event) = self.listener.connection(there).and_then(Connection::poll_event) {
+            let Some(listener_handle) = client.listener_handle else { continue };
+            while let Some(event) = self.listener.connection(listener_handle).and_then(Connection::poll_event) {
                 match event {
                     Event::Claim(claim) => {
                         assert_eq!(claim.ticket, TICKET);
-                        self.judge(place);
+                        self.decide(index);
                     }
                     Event::Probed(liveness) => self.end_probe(liveness),
                     _ => {}
@@ -217,21 +218,21 @@ impl Scene {
         }
     }
 
-    fn judge(&mut self, place: usize) {
+    fn decide(&mut self, index: usize) {
         let now = self.now;
         let needed = self.served.as_ref().map_or(Secret::new(SECRET), |(_, resumption)| resumption.clone());
-        let connection = self.at_listener(place);
+        let connection = self.at_listener(index);
         if !connection.proves(&needed) {
             return connection.refuse(now);
         }
         connection.admit(now);
         let resumption = connection.resumption(&Secret::new(SECRET)).unwrap();
         if let Some((first, _)) = self.served {
-            self.waiting = Some(place);
+            self.waiting = Some(index);
             self.begun.push(now);
             self.at_listener(first).probe(now);
         } else {
-            self.served = Some((place, resumption));
+            self.served = Some((index, resumption));
         }
     }
 
@@ -245,33 +246,33 @@ impl Scene {
         self.served = Some((served, resumption));
     }
 
-    /// Returns the place of the caller that is served.
+    /// Returns the place of the client that is served.
     fn served(&self) -> usize {
         self.served.as_ref().unwrap().0
     }
 
-    fn closed(&self, caller: usize) -> Option<CloseCode> {
-        match self.callers[caller].closed {
-            Some(Closed::There { code, .. }) => Some(code),
+    fn closed(&self, client: usize) -> Option<CloseCode> {
+        match self.clients[client].closed {
+            Some(Closed::ByPeer { code, .. }) => Some(code),
             _ => None,
         }
     }
 }
 
-/// The listener declares the first caller gone after two probe timeouts, and not before: each is a round trip plus its
+/// The listener declares the first client gone after two probe timeouts, and not before: each is a round trip plus its
 /// uncertainty (at least a quarter, and here no more) plus twice the acknowledgement delay. Timeouts of its own packets
 /// meanwhile, with backoff, change nothing.
 #[test]
-fn a_silent_caller_is_replaced_after_two_timeouts() {
+fn a_silent_client_is_replaced_after_two_timeouts() {
     let mut scene = Scene::new(1);
     let resumption = scene.resumption();
-    scene.callers[0].is_dead = true;
+    scene.clients[0].is_dead = true;
     let now = scene.now;
     let killed = scene.at_listener(0);
     killed.ping();
     let began = now + Span::from_s(9);
     scene.run(began);
-    assert!(scene.callers[0].closed.is_none() && scene.ended.is_empty());
+    assert!(scene.clients[0].closed.is_none() && scene.ended.is_empty());
     scene.call(resumption.clone());
     scene.run(began + Span::from_s(4));
     let [(ended, Liveness::Silent)] = scene.ended[..] else { panic!("{:?}", scene.ended) };
@@ -279,46 +280,46 @@ fn a_silent_caller_is_replaced_after_two_timeouts() {
     let timeout = RTT + RTT.over(4) + Span::from_ms(1).times(2);
     assert!(took > RTT.times(2) && took <= timeout.times(2), "{took:?} of {timeout:?} each");
     assert_eq!((scene.served(), scene.closed(1)), (1, None));
-    // The secret stays the same: after a second kill the caller can reconnect, too.
-    scene.callers[1].is_dead = true;
+    // The secret stays the same: after a second kill the client can reconnect, too.
+    scene.clients[1].is_dead = true;
     scene.call(resumption);
     scene.run(began + Span::from_s(9));
     assert_eq!((scene.served(), scene.closed(2), scene.ended.len()), (2, None, 2));
 }
 
-/// A caller that answers stays, regardless of the second one's proof: after one PING if it arrives, after two if the first
+/// A client that answers stays, regardless of the second one's proof: after one PING if it arrives, after two if the first
 /// one is lost.
 #[test]
-fn a_caller_that_answers_is_never_replaced() {
+fn a_responsive_client_is_never_replaced() {
     for (loses_first, rounds) in [(false, 1), (true, 2)] {
         let mut scene = Scene::new(2);
         let resumption = scene.resumption();
         scene.call(resumption);
-        // The second caller's proof arrives after one and a half round trips, and its own handshake sends nothing to
-        // the first caller.
-        let comes = scene.now + DELAY.times(3);
+        // The second client's proof arrives after one and a half round trips, and its own handshake sends nothing to
+        // the first client.
+        let proof_at = scene.now + DELAY.times(3);
         if loses_first {
-            scene.callers[0].deaf = (comes, comes + RTT);
+            scene.clients[0].deaf = (proof_at, proof_at + RTT);
         }
-        let before = scene.callers[0].sent_to;
-        scene.run(comes + Span::from_s(3));
+        let before = scene.clients[0].sent_to;
+        scene.run(proof_at + Span::from_s(3));
         let [(ended, Liveness::Alive)] = scene.ended[..] else { panic!("{:?}", scene.ended) };
-        assert_eq!(scene.begun, [comes]);
+        assert_eq!(scene.begun, [proof_at]);
         let waited = if rounds == 1 { Span::ZERO } else { RTT.times(5).over(4) };
-        let answered = comes + waited + RTT;
+        let answered = proof_at + waited + RTT;
         assert!(ended >= answered && ended <= answered + Span::from_ms(10), "{ended:?}, {answered:?}");
-        assert_eq!(scene.callers[0].sent_to - before, rounds);
+        assert_eq!(scene.clients[0].sent_to - before, rounds);
         assert_eq!((scene.served(), scene.closed(0), scene.closed(1)), (0, None, Some(CloseCode::BUSY)));
     }
 }
 
-/// Probes are also sent if an outage has filled the window and the next timer is far off. Otherwise the caller would
+/// Probes are also sent if an outage has filled the window and the next timer is far off. Otherwise the client would
 /// count as silent: its own timers are as late.
 #[test]
 fn a_full_window_holds_no_probe_back() {
     let mut scene = Scene::new(5);
     let resumption = scene.resumption();
-    scene.callers[0].deaf = (scene.now, scene.now + Span::from_s(9));
+    scene.clients[0].deaf = (scene.now, scene.now + Span::from_s(9));
     let streams = scene.at_listener(0).streams().unwrap();
     let stream = streams.open(Direction::OneWay).unwrap();
     streams.write(stream, &vec![0; 200_000]).unwrap();
@@ -331,28 +332,28 @@ fn a_full_window_holds_no_probe_back() {
 
 /// A packet sent before the probe began does not count as an answer: its sender may have disappeared since.
 #[test]
-fn what_left_before_is_no_answer() {
+fn packets_sent_before_the_probe_are_no_response() {
     let mut scene = Scene::new(7);
     let resumption = scene.resumption();
     scene.call(resumption);
-    let comes = scene.now + DELAY.times(3);
-    scene.run(comes - Span::from_ms(2));
-    let ConnectedClient { endpoint, handle, .. } = &mut scene.callers[0];
+    let proof_at = scene.now + DELAY.times(3);
+    scene.run(proof_at - Span::from_ms(2));
+    let ConnectedClient { endpoint, handle, .. } = &mut scene.clients[0];
     endpoint.connection(*handle).unwrap().ping();
-    scene.run(comes - Span::from_ms(1));
-    scene.callers[0].is_dead = true;
-    assert!(scene.flights.iter().any(|flight| flight.caller == 0 && flight.to_listener && flight.at > comes));
-    scene.run(comes + Span::from_s(4));
+    scene.run(proof_at - Span::from_ms(1));
+    scene.clients[0].is_dead = true;
+    assert!(scene.flights.iter().any(|flight| flight.client == 0 && flight.to_listener && flight.at > proof_at));
+    scene.run(proof_at + Span::from_s(4));
     let [(_, Liveness::Silent)] = scene.ended[..] else { panic!("{:?}", scene.ended) };
-    assert_eq!((scene.begun[0], scene.served()), (comes, 1));
+    assert_eq!((scene.begun[0], scene.served()), (proof_at, 1));
 }
 
 /// A host may be late by more than the probe timeout of a short path.
 #[test]
-fn a_caller_on_a_short_path_has_200_ms_for_each_answer() {
+fn a_client_on_a_short_path_has_200_ms_per_response() {
     let mut scene = Scene::with_delay(6, Span::from_us(100));
     let resumption = scene.resumption();
-    scene.callers[0].is_dead = true;
+    scene.clients[0].is_dead = true;
     scene.call(resumption);
     scene.run(scene.now + Span::from_s(1));
     let [(ended, Liveness::Silent)] = scene.ended[..] else { panic!("{:?}", scene.ended) };
@@ -360,22 +361,22 @@ fn a_caller_on_a_short_path_has_200_ms_for_each_answer() {
 }
 
 /// A used ticket, a secret of another connection and a guess prove nothing. They cause no probe, even if the first
-/// caller is gone.
+/// client is gone.
 #[test]
-fn nobody_else_makes_a_listener_probe() {
+fn an_invalid_proof_starts_no_probe() {
     let mut scene = Scene::new(3);
     let resumption = scene.resumption();
     let mut other = Scene::new(4);
     let foreign = other.resumption();
     assert!(foreign != resumption && resumption != Secret::new(SECRET));
-    scene.callers[0].is_dead = true;
-    let before = scene.callers[0].sent_to;
+    scene.clients[0].is_dead = true;
+    let before = scene.clients[0].sent_to;
     for secret in [Secret::new(SECRET), foreign, Secret::new([9; 16])] {
         scene.call(secret);
         scene.run(scene.now + Span::from_s(3));
-        assert_eq!(scene.closed(scene.callers.len() - 1), Some(CloseCode::REFUSED));
+        assert_eq!(scene.closed(scene.clients.len() - 1), Some(CloseCode::REFUSED));
     }
-    assert_eq!((scene.served(), scene.begun.len(), scene.callers[0].sent_to), (0, 0, before));
+    assert_eq!((scene.served(), scene.begun.len(), scene.clients[0].sent_to), (0, 0, before));
     // Both ends have the same secret, which is of this connection alone.
     let ticket = Secret::new(SECRET);
     assert!(scene.at_listener(0).resumption(&ticket) == Some(resumption.clone()));

@@ -25,28 +25,28 @@ struct ObservedEvents {
     progress: Vec<Establishment>,
     closed: u32,
     updates: u64,
-    faults: Vec<String>,
+    violations: Vec<String>,
 }
 
 impl ObservedEvents {
     fn packet(&mut self, packet: &ObservedPacket, sent: bool) {
         let key = (packet.space, packet.path, packet.number);
         if Frames::new(packet.payload).any(|frame| frame.is_err()) {
-            self.faults.push(format!("the frames of {key:?} cannot be read"));
+            self.violations.push(format!("the frames of {key:?} cannot be read"));
         }
         if packet.len < packet.payload.len() + 26 || packet.len > 65_535 {
-            self.faults.push(format!("{key:?} has {} bytes for {} of frames", packet.len, packet.payload.len()));
+            self.violations.push(format!("{key:?} has {} bytes for {} of frames", packet.len, packet.payload.len()));
         }
         let packets = if sent { &mut self.sent } else { &mut self.received };
         // The network may duplicate a packet that found no room the first time.
         if packets.insert(key, packet.payload.to_vec()).is_some_and(|before| sent || before != packet.payload) {
-            self.faults.push(format!("{key:?} twice, sent: {sent}"));
+            self.violations.push(format!("{key:?} twice, sent: {sent}"));
         }
     }
 
     fn event(&mut self, now: Time, event: &Event) {
         if now < self.last {
-            self.faults.push(format!("{now:?} is before {:?}", self.last));
+            self.violations.push(format!("{now:?} is before {:?}", self.last));
         }
         self.last = now;
         let words = format!("{event:?}");
@@ -67,18 +67,18 @@ impl ObservedEvents {
             &Event::Lost { space, path, number, .. } => {
                 let key = (space, path, number);
                 if !self.lost.insert(key) || !self.sent.contains_key(&key) {
-                    self.faults.push(format!("{key:?} is lost, and never left or was lost before"));
+                    self.violations.push(format!("{key:?} is lost, and never left or was lost before"));
                 }
             }
             &Event::Progress(progress) => self.progress.push(progress),
             Event::Keys { space: Space::Data, updates, cause } => {
                 let is_first = *cause == KeyCause::Tls;
                 if *updates != self.updates + u64::from(!is_first) {
-                    self.faults.push(format!("update {updates} after {}", self.updates));
+                    self.violations.push(format!("update {updates} after {}", self.updates));
                 }
                 self.updates = *updates;
             }
-            Event::Metrics { metrics, .. } if metrics.window.is_zero() => self.faults.push("no window".into()),
+            Event::Metrics { metrics, .. } if metrics.window.is_zero() => self.violations.push("no window".into()),
             Event::Closed(_) => self.closed += 1,
             _ => {}
         }
@@ -96,36 +96,36 @@ impl Observer for Watcher {
 }
 
 #[test]
-fn whoever_watches_is_told_the_truth() {
+fn observers_receive_accurate_events() {
     let mut kinds = BTreeSet::new();
     for seed in 0..600 {
-        let told: [SharedState<Vec<SharedState<ObservedEvents>>>; 2] = Default::default();
-        let ends = told.clone();
-        let maker = move |birth: &ConnectionStart| {
+        let observed: [SharedState<Vec<SharedState<ObservedEvents>>>; 2] = Default::default();
+        let ends = observed.clone();
+        let maker = move |start: &ConnectionStart| {
             let new = Arc::new(Mutex::new(ObservedEvents::default()));
-            ends[usize::from(birth.side == Side::Listener)].lock().unwrap().push(new.clone());
+            ends[usize::from(start.side == Side::Listener)].lock().unwrap().push(new.clone());
             Some(Arc::new(Watcher(new)) as Arc<dyn Observer>)
         };
         let mut scene = scene(seed);
-        // Noise looks like callers, which are observed, too.
+        // Noise looks like clients, which are observed, too.
         scene.noise = 0;
         let rebinding = scene.weather.rebinding;
         let mut world = World::watched(scene, Some(Arc::new(maker)));
         let report = world.run(Time::from_ms(3_600_000));
-        let stats = [world.stats(NetworkEnd::Caller), world.stats(NetworkEnd::Listener)];
-        // A packet that was modified or duplicated in the network looks like another caller, which sends nothing more.
-        let told = told.map(|told| {
-            let all = std::mem::take(&mut *told.lock().unwrap());
-            let all = all.iter().map(|told| std::mem::take(&mut *told.lock().unwrap()));
-            all.max_by_key(|told| told.received.len()).unwrap_or_default()
+        let stats = [world.stats(NetworkEnd::Client), world.stats(NetworkEnd::Listener)];
+        // A packet that was modified or duplicated in the network looks like another client, which sends nothing more.
+        let observed = observed.map(|observed| {
+            let all = std::mem::take(&mut *observed.lock().unwrap());
+            let all = all.iter().map(|observed| std::mem::take(&mut *observed.lock().unwrap()));
+            all.max_by_key(|observed| observed.received.len()).unwrap_or_default()
         });
-        kinds.extend(told.iter().flat_map(|told| told.kinds.iter().cloned()));
+        kinds.extend(observed.iter().flat_map(|observed| observed.kinds.iter().cloned()));
         if report.admitted.is_none_or(|admitted| rebinding <= admitted) {
             continue;
         }
         for at in 0..2 {
-            let (own, other) = (&told[at], &told[1 - at]);
-            assert_eq!(own.faults, Vec::<String>::new(), "seed {seed}, end {at}");
+            let (own, other) = (&observed[at], &observed[1 - at]);
+            assert_eq!(own.violations, Vec::<String>::new(), "seed {seed}, end {at}");
             let stats = stats[at].unwrap();
             assert_eq!(own.counted, stats.packets_sent, "seed {seed}, end {at}");
             let lost = own.lost.iter().filter(|(space, ..)| *space == Space::Data).count() as u64;

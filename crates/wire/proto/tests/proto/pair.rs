@@ -14,11 +14,11 @@ fn job(from: NetworkEnd, bytes: u64) -> StreamJob {
     StreamJob { from, bytes, message: true, echo: false }
 }
 
-/// The caller's data is sent after one round trip, and read after one and a half.
+/// The client's data is sent after one round trip, and read after one and a half.
 #[test]
 fn data_crosses_after_one_round_trip() {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(10));
-    scene.jobs = vec![job(NetworkEnd::Caller, 1_000)];
+    scene.jobs = vec![job(NetworkEnd::Client, 1_000)];
     let report = World::new(scene).run(Time::from_ms(60_000));
     assert_eq!(report.read, [0, 1_000], "{report:?}");
     assert!(report.connected.unwrap() < Time::from_ms(21), "{report:?}");
@@ -29,7 +29,7 @@ fn data_crosses_after_one_round_trip() {
 #[test]
 fn keys_change() {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));
-    scene.jobs = vec![job(NetworkEnd::Caller, 3_000_000), job(NetworkEnd::Listener, 3_000_000)];
+    scene.jobs = vec![job(NetworkEnd::Client, 3_000_000), job(NetworkEnd::Listener, 3_000_000)];
     scene.updates = 5;
     let report = World::new(scene).run(Time::from_ms(60_000));
     assert_eq!(report.read, [3_000_000; 2]);
@@ -40,7 +40,7 @@ fn keys_change() {
 #[test]
 fn paths_open() {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));
-    scene.jobs = vec![job(NetworkEnd::Caller, 3_000_000)];
+    scene.jobs = vec![job(NetworkEnd::Client, 3_000_000)];
     scene.paths = 8;
     let report = World::new(scene).run(Time::from_ms(60_000));
     assert_eq!((report.read, report.open_paths), ([0, 3_000_000], 8), "{report:?}");
@@ -51,7 +51,7 @@ fn paths_open() {
 fn the_line_is_used() {
     let (rate, bytes) = (Rate::from_gbps(1), 20_000_000u64);
     let mut scene = Scene::fair(rate, Span::from_us(500));
-    scene.jobs = vec![job(NetworkEnd::Caller, bytes)];
+    scene.jobs = vec![job(NetworkEnd::Client, bytes)];
     scene.law = "cubic";
     let report = World::new(scene).run(Time::from_ms(60_000));
     let ideal = rate.tx_time(Bytes::new(bytes * 1_500 / 1_444));
@@ -64,7 +64,7 @@ fn the_line_is_used() {
 fn spent(bytes: u64, loss: u64, coding: &'static str, seed: u64) -> Span {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(10));
     (scene.seed, scene.coding, scene.weather.loss, scene.law) = (seed, coding, loss, "bbr");
-    scene.jobs = vec![job(NetworkEnd::Caller, bytes)];
+    scene.jobs = vec![job(NetworkEnd::Client, bytes)];
     let report = World::new(scene).run(Time::from_ms(60_000));
     assert_eq!(report.read, [0, bytes], "{report:?}");
     report.done.since(report.connected.unwrap())
@@ -90,7 +90,7 @@ fn blocks_repair_losses() {
 #[test]
 fn idle_streams_hold_no_memory() {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));
-    scene.jobs = vec![job(NetworkEnd::Caller, 300_000_000)];
+    scene.jobs = vec![job(NetworkEnd::Client, 300_000_000)];
     (scene.window, scene.reader) = (4 << 20, (1 << 20, Span::from_ms(20)));
     scene.quiet = Some((Time::from_ms(1_000), Time::from_ms(5_000)));
     let mut world = World::new(scene);
@@ -99,9 +99,9 @@ fn idle_streams_hold_no_memory() {
         (world.receive_memory(NetworkEnd::Listener), report)
     };
     let at = [300, 990, 1_900, 4_990, 5_500, 6_000].map(|until| memory(until).0);
-    let kept = 256 << 10..16 << 20;
-    assert!(kept.contains(&at[0]) && at[1] == at[0] && at[2] == at[0], "{at:?}");
-    assert!(at[3] <= 64 << 10 && kept.contains(&at[4]) && at[5] == at[4], "{at:?}");
+    let expected_memory = 256 << 10..16 << 20;
+    assert!(expected_memory.contains(&at[0]) && at[1] == at[0] && at[2] == at[0], "{at:?}");
+    assert!(at[3] <= 64 << 10 && expected_memory.contains(&at[4]) && at[5] == at[4], "{at:?}");
     let (memory, report) = memory(60_000);
     assert_eq!((memory, report.read), (0, [0, 300_000_000]), "{report:?}");
 }
@@ -121,7 +121,7 @@ impl Observer for Counted {
         }
         let mut frames = Frames::new(packet.payload).filter_map(Result::ok);
         let (is_one, count) = match event {
-            Event::Received(_) => (frames.any(|frame| frame.counts()), &self.eliciting),
+            Event::Received(_) => (frames.any(|frame| frame.is_ack_eliciting()), &self.eliciting),
             _ => (frames.any(|frame| matches!(frame, Frame::Ack(_))), &self.acknowledgements),
         };
         count.fetch_add(u64::from(is_one), Relaxed);
@@ -133,21 +133,21 @@ impl Observer for Counted {
 fn every_nth_packet_is_acknowledged() {
     for (setting, every) in [(None, 2), (Some(1), 1), (Some(2), 2), (Some(3), 3), (Some(10), 10)] {
         let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_us(500));
-        scene.jobs = vec![job(NetworkEnd::Caller, 10_000_000)];
+        scene.jobs = vec![job(NetworkEnd::Client, 10_000_000)];
         scene.ack_every = setting;
         // Nothing is lost or marked: these would be acknowledged at once.
         (scene.weather.buffer, scene.weather.bleaching) = (Bytes::new(10 << 20), true);
         let listener = Arc::new(Counted::default());
         let counted = listener.clone();
         let maker =
-            move |birth: &ConnectionStart| (birth.side == Side::Listener).then(|| counted.clone() as Arc<dyn Observer>);
+            move |start: &ConnectionStart| (start.side == Side::Listener).then(|| counted.clone() as Arc<dyn Observer>);
         let report = World::watched(scene, Some(Arc::new(maker))).run(Time::from_ms(60_000));
         assert_eq!(report.read, [0, 10_000_000], "{report:?}");
         let (packets, acks) = (listener.eliciting.load(Relaxed), listener.acknowledgements.load(Relaxed));
-        let least = packets / every;
+        let min_acks = packets / every;
         println!("{setting:?}: {acks} acknowledgements of {packets} packets");
         // More are sent with other frames, after `ack_delay` and at skipped numbers. A twentieth leaves n / 3 below n / 2: a
         // setting that is ignored fails.
-        assert!((least..=least + packets / 20).contains(&acks), "{setting:?}: {acks} for {packets} packets");
+        assert!((min_acks..=min_acks + packets / 20).contains(&acks), "{setting:?}: {acks} for {packets} packets");
     }
 }

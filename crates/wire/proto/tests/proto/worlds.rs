@@ -18,7 +18,7 @@ fn count() -> u64 {
 const FOUND: [u64; 1] = [2_051_399];
 
 #[test]
-fn all_comes_in_any_weather() {
+fn all_data_arrives_under_any_conditions() {
     let count = count();
     let first: u64 = std::env::var("FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     let mut failed = Vec::new();
@@ -27,7 +27,7 @@ fn all_comes_in_any_weather() {
         let run = std::panic::catch_unwind(|| World::new(scene(seed)).run(Time::from_ms(3_600_000)));
         match run {
             Ok(report) if report.done.is_set() => {}
-            // Until the listener has admitted the caller, a packet from a new address counts as another caller's.
+            // Until the listener has admitted the client, a packet from a new address counts as another client's.
             Ok(report) if report.admitted.is_none_or(|admitted| rebinding <= admitted) => {}
             Ok(report) => failed.push(format!("{seed}: {report:?}")),
             Err(_) => failed.push(format!("{seed}: panics")),
@@ -39,7 +39,7 @@ fn all_comes_in_any_weather() {
 /// From some time on one of four paths carries nothing any more, in either direction. Its subflow is rerouted within some
 /// round trips, once, and the transfer takes hardly longer than without the failure if each path has a law of its own.
 #[test]
-fn a_silent_path_goes_elsewhere() {
+fn a_silent_path_is_replaced() {
     let run = |from, (law, one_law), coding, dead| {
         let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
         scene.jobs = vec![StreamJob { from, bytes: 30_000_000, message: true, echo: false }];
@@ -50,17 +50,21 @@ fn a_silent_path_goes_elsewhere() {
         scene.weather.buffer = Bytes::new(500_000);
         World::new(scene).run(Time::from_ms(600_000))
     };
-    let both = |law| [(NetworkEnd::Caller, (law, false)), (NetworkEnd::Listener, (law, false))];
-    for (from, law) in both("unocc").into_iter().chain(both("bbr")).chain([(NetworkEnd::Caller, ("unocc", true))]) {
+    let both = |law| [(NetworkEnd::Client, (law, false)), (NetworkEnd::Listener, (law, false))];
+    for (from, law) in both("unocc").into_iter().chain(both("bbr")).chain([(NetworkEnd::Client, ("unocc", true))]) {
         // A law for all paths counts the loss of one path as its own.
         let longer = if law.1 { 1.5 } else { 1.1 };
         for coding in ["off", "8,2"] {
-            let whole = run(from, law, coding, Time::NEVER);
-            assert_eq!((whole.gone, whole.open_paths), (0, 4), "{from:?} {law:?} {coding}: no path was silent");
+            let undisturbed = run(from, law, coding, Time::NEVER);
+            assert_eq!(
+                (undisturbed.gone, undisturbed.open_paths),
+                (0, 4),
+                "{from:?} {law:?} {coding}: no path was silent"
+            );
             let dead = run(from, law, coding, Time::from_ms(1_000));
             assert_eq!((dead.gone, dead.open_paths), (1, 5), "{from:?} {law:?} {coding}: one path went, one came");
-            let (whole, dead) = (whole.done.ps() as f64, dead.done.ps() as f64);
-            assert!(dead < longer * whole, "{from:?} {law:?} {coding}: {dead} ps and not {whole} ps");
+            let (undisturbed, dead) = (undisturbed.done.ps() as f64, dead.done.ps() as f64);
+            assert!(dead < longer * undisturbed, "{from:?} {law:?} {coding}: {dead} ps and not {undisturbed} ps");
         }
     }
 }
@@ -68,8 +72,8 @@ fn a_silent_path_goes_elsewhere() {
 /// A two-second outage of all paths. While it lasts no path is rerouted, because no path is known to work; when one is
 /// acknowledged again, one that is still silent may be rerouted. All data arrives soon after.
 #[test]
-fn where_all_are_silent_they_stay() {
-    for from in [NetworkEnd::Caller, NetworkEnd::Listener] {
+fn paths_stay_if_all_are_silent() {
+    for from in [NetworkEnd::Client, NetworkEnd::Listener] {
         let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
         scene.jobs = vec![StreamJob { from, bytes: 30_000_000, message: true, echo: false }];
         (scene.paths, scene.law, scene.window) = (4, "unocc", 16 << 20);
@@ -87,22 +91,22 @@ fn where_all_are_silent_they_stay() {
 fn on_ramp_keeps_a_deep_queue_short() {
     let run = |on_ramp| {
         let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
-        scene.jobs = vec![StreamJob { from: NetworkEnd::Caller, bytes: 30_000_000, message: true, echo: false }];
+        scene.jobs = vec![StreamJob { from: NetworkEnd::Client, bytes: 30_000_000, message: true, echo: false }];
         (scene.law, scene.window, scene.on_ramp) = ("cubic,paced=true", 16 << 20, on_ramp);
         scene.weather.buffer = Bytes::new(1_250_000);
         let report = World::new(scene).run(Time::from_ms(600_000));
         (report.done.ps() as f64 / 1e12, report.way)
     };
-    let ((plain, full), (held, short)) = (run(None), run(Some(Span::from_ms(10))));
-    let apart = [plain / 2.52, held / 3.34].map(|ratio| (ratio - 1.0).abs());
-    assert!(apart[0] < 0.05 && apart[1] < 0.15, "{plain} and {held} s");
+    let ((plain, full), (with_hold, short)) = (run(None), run(Some(Span::from_ms(10))));
+    let apart = [plain / 2.52, with_hold / 3.34].map(|ratio| (ratio - 1.0).abs());
+    assert!(apart[0] < 0.05 && apart[1] < 0.15, "{plain} and {with_hold} s");
     assert!(short.times(3) < full.times(2), "{full} and {short}");
 }
 
 /// Streams that pause for a long time or are stopped only slow down those that are read: each of these gets at least its
 /// reservation per round trip.
 #[test]
-fn who_reads_goes_on_while_others_pause() {
+fn active_readers_progress_while_others_pause() {
     const STREAMS: u64 = 16;
     for seed in 0..count() / 250 {
         let mut dice = Dice(seed);
@@ -117,7 +121,7 @@ fn who_reads_goes_on_while_others_pause() {
         // More than the receiver and the sender hold, so none is done while it is paused.
         let bytes = 5 * scene.window;
         scene.jobs = (0..STREAMS)
-            .map(|_| StreamJob { from: NetworkEnd::Caller, bytes, message: dice.one_in(2), echo: false })
+            .map(|_| StreamJob { from: NetworkEnd::Client, bytes, message: dice.one_in(2), echo: false })
             .collect();
         let (hour, early) = (Time::from_ms(3_600_000), |dice: &mut Dice| Time::from_ms(dice.below(400)));
         scene.readers = (0..STREAMS)
@@ -147,7 +151,7 @@ fn who_reads_goes_on_while_others_pause() {
 
 /// A dishonest peer is detected, or believed; nothing panics, and nothing continues forever.
 #[test]
-fn a_peer_that_lies_is_survived() {
+fn malicious_peers_are_survived() {
     let mut codes = std::collections::BTreeMap::new();
     for seed in 0..count() / 2 {
         let mut scene = scene(seed);
@@ -155,7 +159,7 @@ fn a_peer_that_lies_is_survived() {
         let report = World::new(scene).run(Time::from_ms(600_000));
         assert!(report.done.is_set() || report.closed.iter().any(Option::is_some), "{seed} goes on");
         for closed in report.closed.into_iter().flatten() {
-            if let Closed::Here { code, .. } = closed {
+            if let Closed::Locally { code, .. } = closed {
                 *codes.entry(code).or_insert(0) += 1;
             }
         }

@@ -166,28 +166,28 @@ impl FloodClient {
     }
 
     /// Returns its four-tuple.
-    pub fn via(&self) -> FourTuple {
+    pub fn four_tuple(&self) -> FourTuple {
         FourTuple { socket: 0, remote: self.address }
     }
 
     /// Passes its first packet to a listener.
     pub fn call(&self, listener: &mut Endpoint, now: Time, frames: &[u8]) -> Received {
-        listener.on_datagram(now, self.via(), Codepoint::NotEct, &mut self.first(frames))
+        listener.on_datagram(now, self.four_tuple(), Codepoint::NotEct, &mut self.first(frames))
     }
 
     /// Passes its packet after a Retry to a listener.
     pub fn follow(&self, listener: &mut Endpoint, now: Time, retry: &[u8], frames: &[u8]) -> Received {
         let mut packet = self.second(retry, frames).expect("a Retry");
-        listener.on_datagram(now, self.via(), Codepoint::NotEct, &mut packet)
+        listener.on_datagram(now, self.four_tuple(), Codepoint::NotEct, &mut packet)
     }
 }
 
-/// Returns the `ClientHello` of a caller.
+/// Returns the `ClientHello` of a client.
 pub fn client_hello(provider: &Arc<CryptoProvider>) -> Vec<u8> {
-    let mut caller = endpoint(provider, 9, Side::Client);
-    let handle = caller.connect(Time::ZERO, LISTENER, Trust::Anyone, None).expect("a call");
+    let mut client = endpoint(provider, 9, Side::Client);
+    let handle = client.connect(Time::ZERO, LISTENER, Trust::Anyone, None).expect("a call");
     let mut datagram = Vec::new();
-    caller.poll_transmit(Time::ZERO, handle, 1, &mut datagram).expect("a packet");
+    client.poll_transmit(Time::ZERO, handle, 1, &mut datagram).expect("a packet");
     let ParsedPacket { header, number_at, .. } = ParsedPacket::read(&datagram).expect("a header");
     let Header::Long { to, .. } = header else { panic!("a long header") };
     let DirectionalKeys { header, packet: key } = initial_keys(rustls::Side::Server, to).remote;
@@ -252,7 +252,7 @@ pub struct FloodWorld {
     holders: BTreeMap<SocketAddr, Holder>,
     /// Hosts of the flood that fall silent before TLS, and those that take part in it.
     silent: BTreeMap<SocketAddr, FloodClient>,
-    callers: Endpoint,
+    clients: Endpoint,
     calls: BTreeMap<SocketAddr, ConnectionHandle>,
     max_connections: usize,
 }
@@ -278,7 +278,7 @@ impl FloodWorld {
             groups: Vec::new(),
             holders: BTreeMap::new(),
             silent: BTreeMap::new(),
-            callers: endpoint(provider, 2, Side::Client),
+            clients: endpoint(provider, 2, Side::Client),
             calls: BTreeMap::new(),
             max_connections: 0,
         };
@@ -362,13 +362,13 @@ impl FloodWorld {
             }
             return;
         }
-        let via = FourTuple { socket: 0, remote: host };
-        let received = self.listener.on_datagram(self.now, via, Codepoint::NotEct, &mut bytes);
+        let four_tuple = FourTuple { socket: 0, remote: host };
+        let received = self.listener.on_datagram(self.now, four_tuple, Codepoint::NotEct, &mut bytes);
         while let Some(handle) = self.listener.poll_evicted() {
             self.serve(handle);
         }
         let (mut out, after) = (Vec::new(), self.way(host));
-        while self.listener.poll_answer(&mut out).is_some() {
+        while self.listener.poll_reply(&mut out).is_some() {
             self.send(after, Datagram { to: FloodEnd::Host, host, bytes: std::mem::take(&mut out) });
         }
         if let Received::Connection(handle) | Received::New(handle) = received {
@@ -390,7 +390,7 @@ impl FloodWorld {
         }
         let mut out = Vec::new();
         while let Some(transmit) = self.listener.poll_transmit(self.now, handle, 10, &mut out) {
-            let host = transmit.via.remote;
+            let host = transmit.four_tuple.remote;
             for bytes in std::mem::take(&mut out).chunks(transmit.segment) {
                 self.send(self.way(host), Datagram { to: FloodEnd::Host, host, bytes: bytes.to_vec() });
             }
@@ -434,23 +434,23 @@ impl FloodWorld {
     }
 
     /// Starts the connection of a host of the flood.
-    fn attack(&mut self, caller: FloodClient) {
-        let host = caller.address;
+    fn attack(&mut self, client: FloodClient) {
+        let host = client.address;
         if matches!(self.flood.last, Last::Finished | Last::Auth) {
             let secret = (TICKET, Secret::new([0; 16]));
-            let handle = self.callers.connect(self.now, LISTENER, Trust::Anyone, Some(secret)).expect("a call");
+            let handle = self.clients.connect(self.now, LISTENER, Trust::Anyone, Some(secret)).expect("a call");
             self.calls.insert(host, handle);
             return self.transmit(host, handle);
         }
-        self.silent.insert(host, caller);
-        let bytes = caller.first(&self.frames);
+        self.silent.insert(host, client);
+        let bytes = client.first(&self.frames);
         self.send(FLOOD_RTT.over(2), Datagram { to: FloodEnd::Listener, host, bytes });
     }
 
     /// Handles a datagram at a host of the flood.
     fn answer(&mut self, host: SocketAddr, bytes: &mut [u8]) {
         if let Some(&handle) = self.calls.get(&host) {
-            self.callers.on_datagram(self.now, LISTENER, Codepoint::NotEct, bytes);
+            self.clients.on_datagram(self.now, LISTENER, Codepoint::NotEct, bytes);
             return self.transmit(host, handle);
         }
         if let Some(bytes) = self.silent[&host].second(bytes, &self.frames) {
@@ -458,10 +458,10 @@ impl FloodWorld {
         }
     }
 
-    /// Sends the pending packets of a caller of the flood, up to its last packet.
+    /// Sends the pending packets of a client of the flood, up to its last packet.
     fn transmit(&mut self, host: SocketAddr, handle: ConnectionHandle) {
         let mut out = Vec::new();
-        while let Some(transmit) = self.callers.poll_transmit(self.now, handle, 1, &mut out) {
+        while let Some(transmit) = self.clients.poll_transmit(self.now, handle, 1, &mut out) {
             let bytes = std::mem::take(&mut out);
             debug_assert_eq!(bytes.len(), transmit.segment);
             let is_long = bytes[0] & 0x80 != 0;

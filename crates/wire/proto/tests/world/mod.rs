@@ -57,7 +57,7 @@ pub struct Scene {
     pub seed: u64,
     pub weather: Weather,
     pub jobs: Vec<StreamJob>,
-    /// Behaviour of the receiver on each one-way stream of the caller, in the order in which they are opened. It reads
+    /// Behaviour of the receiver on each one-way stream of the client, in the order in which they are opened. It reads
     /// others.
     pub readers: Vec<ReadBehaviour>,
     /// Limits of both ends, if not the usual ones.
@@ -72,7 +72,7 @@ pub struct Scene {
     pub reader: (usize, Span),
     /// Applications write nothing from the first time on until the second one.
     pub quiet: Option<(Time, Time)>,
-    /// Duration of occasional stalls of the caller's clock.
+    /// Duration of occasional stalls of the client's clock.
     pub stalls: Span,
     /// One packet in `lies` has false contents.
     pub lies: u64,
@@ -176,7 +176,7 @@ pub struct WorldReport {
     pub gone: u32,
     /// Transit times of datagrams, summed up, divided by the number sent.
     pub way: Span,
-    /// Time at which the listener read the end of each one-way stream of the caller, in the order in which they were
+    /// Time at which the listener read the end of each one-way stream of the client, in the order in which they were
     /// opened.
     pub ends: BTreeMap<u64, Time>,
     /// Duration of each message of a series, from its first write until its sender knew that it was delivered.
@@ -275,15 +275,16 @@ impl World {
             };
             (party, fingerprint)
         };
-        let (mut caller, _) = party(NetworkEnd::Caller, 1);
+        let (mut client, _) = party(NetworkEnd::Client, 1);
         let (listener, fingerprint) = party(NetworkEnd::Listener, 2);
-        let via = FourTuple { socket: 0, remote: LISTENER.parse().expect("an address") };
+        let four_tuple = FourTuple { socket: 0, remote: LISTENER.parse().expect("an address") };
         let secret = Some((TICKET, Secret::new(SECRET)));
-        let called = caller.endpoint.connect(Time::ZERO, via, Trust::Fingerprint(fingerprint), secret).expect("a call");
-        caller.handle = Some(called);
+        let called =
+            client.endpoint.connect(Time::ZERO, four_tuple, Trust::Fingerprint(fingerprint), secret).expect("a call");
+        client.handle = Some(called);
         Self {
             network: TestNetwork::new(scene.weather, scene.seed ^ 0x4e45_5457),
-            parties: [caller, listener],
+            parties: [client, listener],
             dice: Dice(scene.seed ^ 0x574f_524c),
             now: Time::ZERO,
             datagrams: 0,
@@ -310,8 +311,8 @@ impl World {
             if !done.is_set() && self.is_done() {
                 done = self.now;
                 let now = self.now;
-                let caller = &mut self.parties[0];
-                if let Some(connection) = caller.handle.and_then(|handle| caller.endpoint.connection(handle)) {
+                let client = &mut self.parties[0];
+                if let Some(connection) = client.handle.and_then(|handle| client.endpoint.connection(handle)) {
                     connection.close(now, CloseCode::NONE, "all is done");
                 }
                 continue;
@@ -344,17 +345,17 @@ impl World {
         for (address, (got, sent)) in strangers {
             assert!(got <= &(3 * sent), "{address} got {got} bytes for {sent}");
         }
-        let [caller, listener] = &self.parties;
+        let [client, listener] = &self.parties;
         WorldReport {
             done,
-            connected: caller.connected,
-            admitted: caller.admitted,
-            closed: [caller.closed.clone(), listener.closed.clone()],
-            read: [&caller.application, &listener.application].map(|it| it.reading.values().sum()),
+            connected: client.connected,
+            admitted: client.admitted,
+            closed: [client.closed.clone(), listener.closed.clone()],
+            read: [&client.application, &listener.application].map(|it| it.reading.values().sum()),
             datagrams: self.datagrams,
             updates: self.updates,
-            open_paths: caller.open_paths,
-            gone: caller.gone,
+            open_paths: client.open_paths,
+            gone: client.gone,
             way: self.network.ways.over(self.datagrams.max(1) as u32),
             ends: listener
                 .application
@@ -363,7 +364,7 @@ impl World {
                 .filter(|(id, _)| id.is_one_way())
                 .map(|(id, &at)| (id.nth(), at))
                 .collect(),
-            took: caller.application.took.clone(),
+            took: client.application.took.clone(),
         }
     }
 
@@ -371,9 +372,9 @@ impl World {
         while let Some(mut datagram) = self.network.take(self.now) {
             let at = datagram.to as usize;
             let party = &mut self.parties[at];
-            let via = FourTuple { socket: datagram.socket, remote: datagram.from };
+            let four_tuple = FourTuple { socket: datagram.socket, remote: datagram.from };
             let codepoint = datagram.codepoint();
-            let received = party.endpoint.on_datagram(self.now, via, codepoint, &mut datagram.bytes);
+            let received = party.endpoint.on_datagram(self.now, four_tuple, codepoint, &mut datagram.bytes);
             if let Received::New(handle) = received
                 && party.handle.is_none()
             {
@@ -425,12 +426,12 @@ impl World {
         let mut buffer = Vec::new();
         for _ in 0..100_000 {
             buffer.clear();
-            let transmit = if let Some(transmit) = party.endpoint.poll_answer(&mut buffer) {
+            let transmit = if let Some(transmit) = party.endpoint.poll_reply(&mut buffer) {
                 transmit
             } else {
                 let Some(handle) = party.handle else { return };
-                let most = 1 + self.dice.below(20) as usize;
-                match party.endpoint.poll_transmit(now, handle, most, &mut buffer) {
+                let max_datagrams = 1 + self.dice.below(20) as usize;
+                match party.endpoint.poll_transmit(now, handle, max_datagrams, &mut buffer) {
                     Some(transmit) => transmit,
                     None => return,
                 }
@@ -443,10 +444,17 @@ impl World {
                         now.ns(),
                         party.end,
                         bytes.len(),
-                        transmit.via.remote
+                        transmit.four_tuple.remote
                     );
                 }
-                self.network.send(now, party.end, transmit.via.socket, transmit.via.remote, transmit.codepoint, bytes);
+                self.network.send(
+                    now,
+                    party.end,
+                    transmit.four_tuple.socket,
+                    transmit.four_tuple.remote,
+                    transmit.codepoint,
+                    bytes,
+                );
             }
         }
         panic!("an endpoint sends without end");
@@ -480,7 +488,7 @@ impl World {
                 Event::PathOpen(_) => party.open_paths += 1,
                 Event::PathGone(_) => {
                     (party.gone, party.may_open) = (party.gone + 1, true);
-                    party.wants_paths = party.wants_paths.saturating_add(u8::from(party.end == NetworkEnd::Caller));
+                    party.wants_paths = party.wants_paths.saturating_add(u8::from(party.end == NetworkEnd::Client));
                 }
                 Event::PathWanted(path) => {
                     if let Some(connection) = party.endpoint.connection(handle) {
@@ -504,7 +512,7 @@ impl World {
                 _ => {}
             }
         }
-        let wants_paths = party.admitted.is_some() && party.end == NetworkEnd::Caller && party.closed.is_none();
+        let wants_paths = party.admitted.is_some() && party.end == NetworkEnd::Client && party.closed.is_none();
         // Only on an event, like an application.
         if wants_paths && std::mem::take(&mut party.may_open) {
             while party.wants_paths > 0
@@ -618,7 +626,7 @@ impl World {
     }
 
     fn read(&mut self, at: usize) {
-        let (now, (most, wait)) = (self.now, self.scene.reader);
+        let (now, (max_bytes, wait)) = (self.now, self.scene.reader);
         let party = &mut self.parties[at];
         party.read_again = Time::NEVER;
         let Some(handle) = party.handle else { return };
@@ -629,8 +637,8 @@ impl World {
             party.application.reading.insert(stream, 0);
         }
         let known: Vec<StreamId> = party.application.reading.keys().copied().collect();
-        let mut budget = most;
-        let mut out = vec![0; most.min(64 << 10)];
+        let mut budget = max_bytes;
+        let mut out = vec![0; max_bytes.min(64 << 10)];
         for stream in known {
             let number = stream.number();
             let reader = self.scene.readers.get(stream.nth() as usize).filter(|_| at == 1 && stream.is_one_way());
@@ -712,7 +720,7 @@ impl World {
 
 fn side(end: NetworkEnd) -> proto::side::Side {
     match end {
-        NetworkEnd::Caller => proto::side::Side::Client,
+        NetworkEnd::Client => proto::side::Side::Client,
         NetworkEnd::Listener => proto::side::Side::Listener,
     }
 }

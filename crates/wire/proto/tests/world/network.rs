@@ -47,11 +47,11 @@ pub struct Weather {
     pub mtu: usize,
     /// Outage: datagrams are lost from the first time to the second.
     pub black_hole: (Time, Time),
-    /// Dead path: datagrams to and from this socket of the caller are lost from this time on.
+    /// Dead path: datagrams to and from this socket of the client are lost from this time on.
     pub dead: (Time, u16),
     /// The MTU changes to this value at this time.
     pub mtu_falls: (Time, usize),
-    /// Time at which the caller's address changes, if ever.
+    /// Time at which the client's address changes, if ever.
     pub rebinding: Time,
 }
 
@@ -80,7 +80,7 @@ impl Weather {
 /// An end of the network.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum NetworkEnd {
-    Caller,
+    Client,
     Listener,
 }
 
@@ -105,10 +105,10 @@ impl Datagram {
     }
 }
 
-/// The listener's address; the caller's addresses have other hosts.
+/// The listener's address; the client's addresses have other hosts.
 pub const LISTENER: &str = "192.0.2.2:4433";
 
-/// Returns whether an address is neither the caller's nor the listener's.
+/// Returns whether an address is neither the client's nor the listener's.
 pub fn is_stranger(address: SocketAddr) -> bool {
     matches!(address.ip(), IpAddr::V4(ip) if ip.octets()[0] == 203)
 }
@@ -122,7 +122,7 @@ pub struct TestNetwork {
     sent: u64,
     /// Datagrams that may be replayed.
     old: Vec<Datagram>,
-    /// The caller's addresses outside its NAT, by socket, and the times at which they were assigned.
+    /// The client's addresses outside its NAT, by socket, and the times at which they were assigned.
     outside: BTreeMap<u16, (Time, SocketAddr)>,
     next_port: u16,
     /// Sum of the transit times of all datagrams.
@@ -152,7 +152,7 @@ impl TestNetwork {
         }
     }
 
-    /// Returns the caller's address as the listener sees it.
+    /// Returns the client's address as the listener sees it.
     fn outside(&mut self, now: Time, socket: u16) -> SocketAddr {
         let moved = now >= self.weather.rebinding;
         match self.outside.get(&socket) {
@@ -178,18 +178,18 @@ impl TestNetwork {
         bytes: &[u8],
     ) {
         let (to, source, at) = match from {
-            NetworkEnd::Caller => {
+            NetworkEnd::Client => {
                 let outside = self.outside(now, socket);
                 self.traffic.entry(outside).or_default().1 += bytes.len() as u64;
                 (NetworkEnd::Listener, outside, socket)
             }
             NetworkEnd::Listener => {
                 self.traffic.entry(remote).or_default().0 += bytes.len() as u64;
-                // Datagrams to a former address of the caller are lost.
-                let Some(at) = self.outside.iter().find(|(_, held)| held.1 == remote).map(|(&at, _)| at) else {
+                // Datagrams to a former address of the client are lost.
+                let Some(at) = self.outside.iter().find(|(_, host)| host.1 == remote).map(|(&at, _)| at) else {
                     return;
                 };
-                (NetworkEnd::Caller, LISTENER.parse().expect("an address"), at)
+                (NetworkEnd::Client, LISTENER.parse().expect("an address"), at)
             }
         };
         let ect = codepoint != Codepoint::NotEct;
@@ -212,7 +212,7 @@ impl TestNetwork {
         let Some(passage) = self.ports[from as usize].enqueue(&self.params, from as u64, &arrival) else { return };
         let ce = passage.marked && !self.weather.bleaching;
         let ect = ect && !self.weather.bleaching;
-        let socket = if to == NetworkEnd::Caller { at } else { 0 };
+        let socket = if to == NetworkEnd::Client { at } else { 0 };
         let mut datagram = Datagram { to, socket, from: source, ce, ect, bytes: bytes.to_vec() };
         let mut arrives = passage.arrives;
         self.ways += arrives.since(now);
@@ -232,8 +232,8 @@ impl TestNetwork {
             self.arrive(arrives, old);
         }
         if self.dice.one_in(self.weather.corruption) {
-            let place = self.dice.below(bytes.len() as u64) as usize;
-            datagram.bytes[place] ^= 1 << self.dice.below(8);
+            let offset = self.dice.below(bytes.len() as u64) as usize;
+            datagram.bytes[offset] ^= 1 << self.dice.below(8);
         }
         self.arrive(arrives, datagram);
     }

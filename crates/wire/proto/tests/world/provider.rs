@@ -16,7 +16,7 @@ use units::mix64;
 
 thread_local! {
     static RANDOM: Cell<u64> = const { Cell::new(0) };
-    static SAYS: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+    static INJECTED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
     static LIES: Cell<u64> = const { Cell::new(0) };
     static KEYS: Cell<u64> = const { Cell::new(0) };
     static NONCES: RefCell<BTreeSet<(u64, u32, u64)>> = RefCell::default();
@@ -33,8 +33,8 @@ pub fn begin(seed: u64, lies: u64) {
 }
 
 /// Replaces the contents of the next sealed packet by these frames, as far as it is long enough.
-pub fn say(frames: &[u8]) {
-    SAYS.set(Some(frames.to_vec()));
+pub fn inject_frames(frames: &[u8]) {
+    INJECTED.set(Some(frames.to_vec()));
 }
 
 /// Returns the provider of all endpoints of a world.
@@ -124,8 +124,8 @@ impl Algorithm for Watched {
 }
 
 /// Changes the contents of a packet occasionally: a byte near its beginning, where frames have their types and numbers.
-fn lie(payload: &mut [u8]) {
-    if let Some(frames) = SAYS.take() {
+fn tamper(payload: &mut [u8]) {
+    if let Some(frames) = INJECTED.take() {
         payload.fill(0);
         let len = frames.len().min(payload.len());
         payload[..len].copy_from_slice(&frames[..len]);
@@ -139,10 +139,10 @@ fn lie(payload: &mut [u8]) {
         return;
     }
     for _ in 0..=draw() % 3 {
-        let place = draw() % (payload.len() as u64).min(if draw() % 2 == 0 { 8 } else { 60 });
+        let offset = draw() % (payload.len() as u64).min(if draw() % 2 == 0 { 8 } else { 60 });
         let kinds =
             [0x00, 0x01, 0x02, 0x03, 0x06, 0x09, 0x0a, 0x0c, 0x0d, 0x10, 0x12, 0x14, 0x15, 0x16, 0x26, 0x38, 0x3b];
-        payload[place as usize] = match draw() % 3 {
+        payload[offset as usize] = match draw() % 3 {
             0 => kinds[(draw() % 17) as usize],
             1 => [0, 1, 0x3f, 0x7f, 0xbf, 0xff][(draw() % 6) as usize],
             _ => draw() as u8,
@@ -156,7 +156,7 @@ struct WatchedKey {
 }
 
 impl WatchedKey {
-    fn watch(&self, path: u32, number: u64) {
+    fn check_nonce(&self, path: u32, number: u64) {
         let is_new = NONCES.with_borrow_mut(|nonces| nonces.insert((self.name, path, number)));
         assert!(is_new, "packet {number} of path {path} was sealed twice");
     }
@@ -164,7 +164,7 @@ impl WatchedKey {
 
 impl PacketKey for WatchedKey {
     fn encrypt_in_place(&self, number: u64, header: &[u8], payload: &mut [u8]) -> Result<Tag, Error> {
-        self.watch(0, number);
+        self.check_nonce(0, number);
         self.real.encrypt_in_place(number, header, payload)
     }
 
@@ -175,8 +175,8 @@ impl PacketKey for WatchedKey {
         header: &[u8],
         payload: &mut [u8],
     ) -> Result<Tag, Error> {
-        self.watch(path, number);
-        lie(payload);
+        self.check_nonce(path, number);
+        tamper(payload);
         self.real.encrypt_in_place_for_path(path, number, header, payload)
     }
 

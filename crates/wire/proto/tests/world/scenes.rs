@@ -34,7 +34,7 @@ pub fn scene(seed: u64) -> Scene {
         weather.rebinding = early(&mut dice);
     }
     let jobs = (0..=dice.below(6)).map(|_| {
-        let from = if dice.one_in(3) { NetworkEnd::Listener } else { NetworkEnd::Caller };
+        let from = if dice.one_in(3) { NetworkEnd::Listener } else { NetworkEnd::Client };
         let bits = 4 + dice.below(14);
         let bytes = dice.below(1 << bits);
         let message = dice.one_in(2);

@@ -26,12 +26,12 @@ pub(crate) fn listen(config: &Config) -> Endpoint {
     Endpoint::listen(anywhere(), config).unwrap()
 }
 
-pub(crate) fn caller(config: &Config) -> Endpoint {
-    Endpoint::call_from(anywhere(), config).unwrap()
+pub(crate) fn client(config: &Config) -> Endpoint {
+    Endpoint::client(anywhere(), config).unwrap()
 }
 
 /// Runs a future of a test to its end. Waits on other threads have the same time limit.
 #[track_caller]
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
-    block_on(PATIENCE, "both ends do what this part of the test needs", future)
+    block_on(PATIENCE, "both ends finish this part of the test", future)
 }

@@ -12,7 +12,7 @@ use comfy_table::{Cell, CellAlignment};
 use serde::Serialize;
 use serde_json::json;
 
-use self::transfers::{Bound, Cost, over_tcp, over_transport};
+use self::transfers::{Cost, Deadline, over_tcp, over_transport};
 use crate::args::BenchTransportArgs;
 use crate::exit::{CommandFailure, print};
 use crate::peer::quantity::{bytes, in_words};
@@ -21,15 +21,15 @@ use crate::sheet::{check_csv, print_records};
 use crate::table::fitted;
 
 /// A transfer that takes longer fails.
-const BOUND: Duration = Duration::from_mins(1);
+const TRANSFER_TIMEOUT: Duration = Duration::from_mins(1);
 /// The fewest bytes of a transfer: with fewer, only its beginning and its end are measured.
 const MIN: u64 = 64 << 10;
-/// The most bytes of a transfer: TCP carries them within the bound.
+/// The most bytes of a transfer: TCP carries them within the deadline.
 const MAX: u64 = 64 << 30;
 /// The resolution of the kernel's processor time. No transfer is free.
 const RESOLUTION_S: f64 = 1e-6;
 
-/// The carrier of the bytes.
+/// The transport of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BenchTransport {
     /// The transport, in packets of `packet` bytes of UDP payload, with this coding.
@@ -93,8 +93,8 @@ pub(crate) fn transport(args: &BenchTransportArgs) -> Result<(), CommandFailure>
     crate::interrupt::listen();
     let mut best: Vec<Option<Cost>> = chosen.iter().map(|_| None).collect();
     for _ in 0..args.rounds {
-        for ((name, carrier), best) in chosen.iter().zip(&mut best) {
-            let cost = transfer(name, *carrier, bytes, BOUND)?;
+        for ((name, kind), best) in chosen.iter().zip(&mut best) {
+            let cost = transfer(name, *kind, bytes, TRANSFER_TIMEOUT)?;
             if best.as_ref().is_none_or(|best| cost.cpu_s < best.cpu_s) {
                 *best = Some(cost);
             }
@@ -112,26 +112,26 @@ pub(crate) fn transport(args: &BenchTransportArgs) -> Result<(), CommandFailure>
     if args.json {
         return print(&format!("{:#}", json!({ "schema": 1, "workloads": rows })));
     }
-    if args.csv.is_asked() {
+    if args.csv.is_requested() {
         return print_records(&args.csv, TABLE, &KEYS, &rows);
     }
     print(&table(&rows))
 }
 
 /// One round of a workload.
-fn transfer(name: &str, carrier: BenchTransport, bytes: u64, bound: Duration) -> Result<Cost, CommandFailure> {
-    let bound = Bound::new(bound);
-    let cost = match carrier {
-        BenchTransport::Transport { packet, coding } => over_transport(packet, coding, bytes, &bound),
-        BenchTransport::Tcp => over_tcp(bytes, &bound),
+fn transfer(name: &str, kind: BenchTransport, bytes: u64, deadline: Duration) -> Result<Cost, CommandFailure> {
+    let deadline = Deadline::new(deadline);
+    let cost = match kind {
+        BenchTransport::Transport { packet, coding } => over_transport(packet, coding, bytes, &deadline),
+        BenchTransport::Tcp => over_tcp(bytes, &deadline),
     };
-    cost.map_err(|trouble| match trouble {
+    cost.map_err(|error| match error {
         SessionError::Interrupted => CommandFailure::Interrupted("nothing is reported".to_owned()),
-        SessionError::Late(time) => CommandFailure::Run(anyhow::anyhow!(
+        SessionError::TimedOut(time) => CommandFailure::Run(anyhow::anyhow!(
             "workload {name} did not carry {bytes} bytes within {}: give fewer by --bytes",
             in_words(time)
         )),
-        trouble => CommandFailure::Run(anyhow::anyhow!("workload {name} failed: {trouble}")),
+        error => CommandFailure::Run(anyhow::anyhow!("workload {name} failed: {error}")),
     })
 }
 
@@ -182,11 +182,11 @@ mod tests {
 
     /// A transfer that has no time fails with exit code 1 and is named.
     #[test]
-    fn what_does_not_end_is_named() {
-        for (name, carrier) in WORKLOADS {
-            let failure = transfer(name, carrier, MIN, Duration::ZERO).err().unwrap();
-            let said = format!("error: workload {name} did not carry 65536 bytes within 0 s: give fewer by --bytes");
-            assert_eq!((failure.code(), failure.to_string()), (1, said));
+    fn timeouts_name_the_workload() {
+        for (name, kind) in WORKLOADS {
+            let failure = transfer(name, kind, MIN, Duration::ZERO).err().unwrap();
+            let message = format!("error: workload {name} did not carry 65536 bytes within 0 s: give fewer by --bytes");
+            assert_eq!((failure.code(), failure.to_string()), (1, message));
         }
     }
 

@@ -37,14 +37,14 @@ const WINDOW: Bytes = Bytes::new(1 << 20);
 /// Bytes of the stream that may be under way, as in `narrows perf`.
 const STREAM_WINDOW: u64 = 16 << 20;
 /// The first probe of the packet size gets through at once, or the loopback does not take such packets.
-const SEARCH: Duration = Duration::from_secs(5);
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval at which a blocked TCP socket checks the time.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The maximum duration of a transfer.
-pub(super) struct Bound {
+pub(super) struct Deadline {
     clock: Stopwatch,
-    most: Duration,
+    limit: Duration,
 }
 
 /// The cost of a transfer.
@@ -65,16 +65,16 @@ pub(super) struct SenderCounters {
     pub(super) lost: u64,
 }
 
-impl Bound {
-    pub(super) fn new(most: Duration) -> Self {
-        Self { clock: Stopwatch::start(), most }
+impl Deadline {
+    pub(super) fn new(limit: Duration) -> Self {
+        Self { clock: Stopwatch::start(), limit }
     }
 
-    fn look(&self) -> Result<(), SessionError> {
+    fn check_expired(&self) -> Result<(), SessionError> {
         if interrupted() {
             return Err(SessionError::Interrupted);
         }
-        if self.clock.elapsed() >= self.most { Err(SessionError::Late(self.most)) } else { Ok(()) }
+        if self.clock.elapsed() >= self.limit { Err(SessionError::TimedOut(self.limit)) } else { Ok(()) }
     }
 }
 
@@ -85,36 +85,41 @@ impl From<io::Error> for SessionError {
 }
 
 /// Sends bytes over the transport, in packets of `packet` bytes of UDP payload.
-pub(super) fn over_transport(packet: u16, coding: &str, bytes: u64, bound: &Bound) -> Result<Cost, SessionError> {
+pub(super) fn over_transport(packet: u16, coding: &str, bytes: u64, deadline: &Deadline) -> Result<Cost, SessionError> {
     let config = config(packet, coding)?;
     let listener = Endpoint::listen(ANY, &config)?;
-    let caller = Endpoint::call_from(ANY, &config)?;
+    let client = Endpoint::client(ANY, &config)?;
     let trust = Trust::Fingerprint(config.identity.fingerprint());
-    let here = wait_for(caller.connect(listener.address(), trust, None), || bound.look())??;
-    let there = wait_for(listener.accept(), || bound.look())?.ok_or(Error::Endpoint)?.admit()?;
-    wait_for(here.admitted(), || bound.look())??;
-    let (search, packet_size) = (Stopwatch::start(), || here.paths().first().map_or(0, |path| path.packet_size));
+    let sender = wait_for(client.connect(listener.address(), trust, None), || deadline.check_expired())??;
+    let receiver = wait_for(listener.accept(), || deadline.check_expired())?.ok_or(Error::Endpoint)?.admit()?;
+    wait_for(sender.admitted(), || deadline.check_expired())??;
+    let (discovery_clock, packet_size) =
+        (Stopwatch::start(), || sender.paths().first().map_or(0, |path| path.packet_size));
     wait_for(unless(|| packet_size() >= packet, pending::<()>()), || {
-        if search.elapsed() >= SEARCH {
+        if discovery_clock.elapsed() >= DISCOVERY_TIMEOUT {
             return Err(SessionError::Peer(format!(
                 "gets no packets of {packet} bytes: the loopback's MTU is too small"
             )));
         }
-        bound.look()
+        deadline.check_expired()
     })?;
 
     let clock = Stopwatch::start();
-    let moved = both(
-        || wait_for(send(&here, bytes), || bound.look()).and_then(|sent| sent).map_err(|it| explained(&here, it)),
-        || wait_for(receive(&there), || bound.look()).and_then(|received| received),
-        || here.close(CloseCode::APPLICATION, "the transfer was given up"),
+    let result = transfer_concurrently(
+        || {
+            wait_for(send(&sender, bytes), || deadline.check_expired())
+                .and_then(|sent| sent)
+                .map_err(|it| explained(&sender, it))
+        },
+        || wait_for(receive(&receiver), || deadline.check_expired()).and_then(|received| received),
+        || sender.close(CloseCode::APPLICATION, "the transfer was given up"),
     );
     let times = clock.times();
-    check(moved?, bytes)?;
-    let stats = here.stats();
+    check(result?, bytes)?;
+    let stats = sender.stats();
     let sent = SenderCounters { packet_bytes: packet_size(), packets: stats.packets_sent, lost: stats.lost };
     // The next workload finds no thread of this one.
-    caller.end(CloseCode::NONE, "");
+    client.end(CloseCode::NONE, "");
     listener.end(CloseCode::NONE, "");
     Ok(Cost { cpu_s: times.cpu_s, wall_s: times.wall_s, sent: Some(sent) })
 }
@@ -154,27 +159,27 @@ async fn receive(connection: &Connection) -> Result<u64, SessionError> {
 }
 
 /// Sends bytes over one connection of the kernel's TCP.
-pub(super) fn over_tcp(bytes: u64, bound: &Bound) -> Result<Cost, SessionError> {
+pub(super) fn over_tcp(bytes: u64, deadline: &Deadline) -> Result<Cost, SessionError> {
     let listener = TcpListener::bind(ANY)?;
-    let mut here = TcpStream::connect(listener.local_addr()?)?;
-    let (mut there, _) = listener.accept()?;
-    here.set_write_timeout(Some(LOOK))?;
-    there.set_read_timeout(Some(LOOK))?;
-    let handle = here.try_clone()?;
+    let mut sender = TcpStream::connect(listener.local_addr()?)?;
+    let (mut receiver, _) = listener.accept()?;
+    sender.set_write_timeout(Some(POLL_INTERVAL))?;
+    receiver.set_read_timeout(Some(POLL_INTERVAL))?;
+    let handle = sender.try_clone()?;
 
     let clock = Stopwatch::start();
-    let moved = both(
+    let result = transfer_concurrently(
         || {
             let (chunk, mut left) = (vec![0x6e; CHUNK], bytes);
             while left > 0 {
-                left -= patient(bound, || here.write(&chunk[..left.min(CHUNK as u64) as usize]))? as u64;
+                left -= retry_io(deadline, || sender.write(&chunk[..left.min(CHUNK as u64) as usize]))? as u64;
             }
-            Ok(here.shutdown(Shutdown::Write)?)
+            Ok(sender.shutdown(Shutdown::Write)?)
         },
         || {
             let (mut chunk, mut total) = (vec![0; CHUNK], 0);
             loop {
-                match patient(bound, || there.read(&mut chunk))? {
+                match retry_io(deadline, || receiver.read(&mut chunk))? {
                     0 => return Ok(total),
                     count => total += count as u64,
                 }
@@ -184,33 +189,33 @@ pub(super) fn over_tcp(bytes: u64, bound: &Bound) -> Result<Cost, SessionError> 
         || drop(handle.shutdown(Shutdown::Both)),
     );
     let times = clock.times();
-    check(moved?, bytes)?;
+    check(result?, bytes)?;
     Ok(Cost { cpu_s: times.cpu_s, wall_s: times.wall_s, sent: None })
 }
 
-/// Does it until the socket has moved something, or there is no more time.
-fn patient(bound: &Bound, mut act: impl FnMut() -> io::Result<usize>) -> Result<usize, SessionError> {
+/// Repeats a socket operation until it succeeds or fails, or the deadline passes.
+fn retry_io(deadline: &Deadline, mut operation: impl FnMut() -> io::Result<usize>) -> Result<usize, SessionError> {
     loop {
-        bound.look()?;
-        match act() {
+        deadline.check_expired()?;
+        match operation() {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            moved => return Ok(moved?),
+            result => return Ok(result?),
         }
     }
 }
 
 /// Sends on this thread and receives on another one. If sending fails, the connection is given up, which ends
 /// receiving. Returns the number of bytes received.
-fn both(
+fn transfer_concurrently(
     send: impl FnOnce() -> Result<(), SessionError>,
     receive: impl FnOnce() -> Result<u64, SessionError> + Send,
-    give_up: impl FnOnce(),
+    abort: impl FnOnce(),
 ) -> Result<u64, SessionError> {
     thread::scope(|scope| {
         let receiver = scope.spawn(receive);
         let sent = send();
         if sent.is_err() {
-            give_up();
+            abort();
         }
         let received = join(receiver);
         sent?;

@@ -58,7 +58,7 @@ proptest! {
 
     /// The same where each subflow has a law.
     #[test]
-    fn every_flow_ends_with_a_law_a_subflow(
+    fn every_flow_ends_with_a_law_per_subflow(
         flow in flow(any_kind()), channel in channel(0..400u64),
         coding in coding((1..5_000i64).prop_map(Span::from_us)), laws in 2..=64u8, random in any::<bool>(),
     ) {
@@ -69,7 +69,7 @@ proptest! {
 
     /// The same where each packet has a timer.
     #[test]
-    fn every_flow_ends_with_a_timer_a_packet(
+    fn every_flow_ends_with_a_timer_per_packet(
         flow in flow(any_kind()), channel in channel(0..400u64),
         coding in coding((1..5_000i64).prop_map(Span::from_us)), paths in paths(),
     ) {
@@ -79,7 +79,7 @@ proptest! {
     /// A block that loses no more packets than it has parity is never sent again, even if packets are late: neither if the
     /// whole flow is sent at once and timers wait for the latest packet, nor at any window if no timer expires.
     #[test]
-    fn what_parity_covers_is_not_sent_again(
+    fn losses_within_parity_are_not_retransmitted(
         flow in flow(Just(LawKind::Fixed)), channel in channel(Just(0u64)), coding in coding(Just(NEVER)), paths in paths(),
         wide in any::<bool>(), ack_every in 1..3u8,
     ) {
@@ -96,7 +96,7 @@ proptest! {
 
     /// Without a loss only parity is sent in addition to the data, m packets per block, and nothing is requested.
     #[test]
-    fn without_a_loss_parity_is_all_the_cost(
+    fn parity_is_the_only_overhead_without_loss(
         packets in 1..300u32, base in channel(Just(0u64)), code in code(), paths in paths(), eager in any::<bool>(),
     ) {
         let code = FlowCoding { tail: None, ..code };
@@ -118,7 +118,7 @@ proptest! {
 
     /// Only the packets over the parity are sent again, once, where every block loses more than its parity.
     #[test]
-    fn just_enough_is_sent_again(
+    fn only_the_excess_over_parity_is_retransmitted(
         blocks in 1..40u32, base in channel(Just(0u64)), over in 1..4u64, eager in any::<bool>(), seed in any::<u64>(),
     ) {
         let code = FlowCoding { data: 8, parity: 2, tail: None };
@@ -151,13 +151,13 @@ fn spread(packets: u32, window: u64, coding: Option<TestCoding>) -> FlowParams {
 
 /// Gaps reveal every lost block that others follow, long before a timer or a timeout.
 #[test]
-fn gaps_ask_a_round_trip_after_the_loss() {
+fn gaps_request_blocks_within_a_round_trip() {
     let rtt = Span::from_ms(2);
     let channel = Channel {
         base_rtt: rtt,
         jitter: Span::ZERO,
         loss: 0,
-        spares_data: false,
+        acks_only: false,
         block_loss: 4,
         duplication: 0,
         marks: 0,
@@ -169,23 +169,23 @@ fn gaps_ask_a_round_trip_after_the_loss() {
         let flow = spread(80, 50_000, coding);
         transfer(flow, channel).expect("the flow ends")
     };
-    let (asked, silent) = (ends(10), ends(0));
+    let (requested, without_requests) = (ends(10), ends(0));
     // Three or four of each block are lost. The last block is not requested: nothing follows it.
-    assert!((9..=18).contains(&asked.stats.nacks), "{asked:?}");
-    assert_eq!(silent.stats.nacks, 0);
-    assert_eq!(asked.stats.retransmits, asked.lost_data - 2 * 10);
-    assert!(asked.ended < silent.ended, "{asked:?} {silent:?}");
+    assert!((9..=18).contains(&requested.stats.nacks), "{requested:?}");
+    assert_eq!(without_requests.stats.nacks, 0);
+    assert_eq!(requested.stats.retransmits, requested.lost_data - 2 * 10);
+    assert!(requested.ended < without_requests.ended, "{requested:?} {without_requests:?}");
 }
 
 /// A flow that takes longer to send a block than the receiver's timer receives requests for packets that are still in flight:
 /// no loss is reported to its law, and nothing is sent again.
 #[test]
-fn a_slow_flow_loses_nothing_by_being_asked() {
+fn early_block_requests_cause_no_losses() {
     let channel = Channel {
         base_rtt: Span::from_ms(2),
         jitter: Span::from_us(100),
         loss: 0,
-        spares_data: false,
+        acks_only: false,
         block_loss: 0,
         duplication: 0,
         marks: 0,
@@ -195,30 +195,30 @@ fn a_slow_flow_loses_nothing_by_being_asked() {
     let coding = Some(TestCoding { code, eager: false, timer: Span::from_us(50), subflows: 0, history: 0 });
     let tally = transfer(spread(800, 3_000, coding), channel).expect("the flow ends");
     assert!(tally.stats.nacks > 200, "{tally:?}");
-    assert_eq!((tally.told, tally.stats.retransmits), (0, 0), "{tally:?}");
+    assert_eq!((tally.reported_losses, tally.stats.retransmits), (0, 0), "{tally:?}");
 }
 
 /// With a history no loss is reported to the law if only acknowledgements are lost; without one, each is reported.
 #[test]
-fn a_history_makes_up_for_lost_acknowledgements() {
+fn ack_history_covers_lost_acks() {
     let channel = Channel {
         base_rtt: Span::from_ms(2),
         jitter: Span::ZERO,
         loss: 100,
-        spares_data: true,
+        acks_only: true,
         block_loss: 0,
         duplication: 0,
         marks: 0,
         seed: 9,
     };
-    let told = |history| {
+    let reported_losses = |history| {
         let code = FlowCoding { data: 8, parity: 2, tail: None };
         let coding = Some(TestCoding { code, eager: false, timer: NEVER, subflows: 0, history });
         let flow = spread(4_000, 500_000, coding);
         let tally = transfer(flow, channel).expect("the flow ends");
         assert!(tally.lost_data == 0 && tally.lost_acks > 400, "{tally:?}");
-        tally.told / 1_000
+        tally.reported_losses / 1_000
     };
-    let (without, with) = (told(0), told(10));
+    let (without, with) = (reported_losses(0), reported_losses(10));
     assert!(without > 350 && with == 0, "{without} and {with} packets");
 }

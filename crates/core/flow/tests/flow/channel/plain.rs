@@ -23,7 +23,7 @@ proptest! {
 
     /// The same where each subflow has a law.
     #[test]
-    fn every_flow_ends_with_a_law_a_subflow(
+    fn every_flow_ends_with_a_law_per_subflow(
         flow in flow(any_kind()), channel in channel(0..400u64), laws in 2..=64u8, random in any::<bool>(),
     ) {
         let paths = LoadBalancing::UnoLb(UnoLb { subflows: laws, recent: None, random, own_laws: true });
@@ -35,7 +35,7 @@ proptest! {
     /// The same where each packet has a timer. A timer expires only for packets that were lost, or that lost their
     /// acknowledgement.
     #[test]
-    fn every_flow_ends_with_a_timer_a_packet(flow in flow(any_kind()), channel in channel(0..400u64)) {
+    fn every_flow_ends_with_a_timer_per_packet(flow in flow(any_kind()), channel in channel(0..400u64)) {
         let tally = transfer(FlowParams { loss_timer: LossTimer::Packet, ..flow }, channel)?;
         let lost = tally.lost_data + tally.lost_acks;
         prop_assert!(flow.ack_every > 1 || tally.stats.retransmits <= lost, "{tally:?}");
@@ -44,7 +44,7 @@ proptest! {
     /// Under a constant window each timeout is caused by at least one loss: no storms. A packet that is sent again was lost,
     /// or its acknowledgement was lost or is still held back by the receiver (because a lost packet would have requested it).
     #[test]
-    fn timeouts_and_retransmissions_answer_losses(flow in flow(Just(LawKind::Fixed)), channel in channel(0..200u64)) {
+    fn timeouts_and_retransmissions_need_losses(flow in flow(Just(LawKind::Fixed)), channel in channel(0..200u64)) {
         let tally = transfer(flow, channel)?;
         let lost = tally.lost_data + tally.lost_acks;
         prop_assert!(u64::from(tally.stats.timeouts) <= lost, "{tally:?}");
@@ -62,7 +62,7 @@ proptest! {
     /// Go-back-N over a channel that loses and duplicates but keeps the order, under every law: the flow ends, and each
     /// byte is acknowledged once, when the cumulative number passes it.
     #[test]
-    fn every_flow_ends_going_back(flow in flow(any_kind()), channel in channel(0..400u64), nack_us in 0..5_000i64) {
+    fn every_flow_ends_under_go_back_n(flow in flow(any_kind()), channel in channel(0..400u64), nack_us in 0..5_000i64) {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(nack_us), acks: true };
         transfer(FlowParams { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
     }
@@ -81,7 +81,7 @@ proptest! {
 
     /// Without a loss nothing is requested again and no timer expires.
     #[test]
-    fn in_order_nothing_is_asked_for_again(flow in flow(Just(LawKind::Fixed)), channel in channel(Just(0u64))) {
+    fn nothing_is_requested_without_loss(flow in flow(Just(LawKind::Fixed)), channel in channel(Just(0u64))) {
         let recovery = Recovery::GoBackN { nack_interval: Span::ZERO, acks: true };
         let tally = transfer(FlowParams { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
         prop_assert_eq!((tally.stats.retransmits, tally.stats.timeouts, tally.stats.nacks), (0, 0, 0));

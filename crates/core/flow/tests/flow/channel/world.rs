@@ -24,7 +24,7 @@ pub(crate) struct Channel {
     pub(crate) jitter: Span,
     pub(crate) loss: u64,
     /// Only acknowledgements are lost with that probability.
-    pub(crate) spares_data: bool,
+    pub(crate) acks_only: bool,
     /// Maximum number of packets lost of each block when they are sent for the first time; the minimum is one less.
     pub(crate) block_loss: u64,
     pub(crate) duplication: u64,
@@ -72,7 +72,7 @@ impl TestCoding {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Event {
-    Data { seq: u32, attempt: u8, ask: bool },
+    Data { seq: u32, attempt: u8, requests_ack: bool },
     Ack { seq: u32, covers: u8, cumulative: u32, marked: bool, attempt: u8, nack: bool },
     BlockNack { block: u32, missing: u64 },
 }
@@ -84,7 +84,7 @@ pub(crate) struct Tally {
     pub(crate) lost_data: u64,
     pub(crate) lost_acks: u64,
     /// Bytes reported to the law as lost.
-    pub(crate) told: u64,
+    pub(crate) reported_losses: u64,
     pub(crate) ended: Time,
 }
 
@@ -96,28 +96,28 @@ struct EventTotals {
 }
 
 /// A law, with a record of the events reported to it.
-struct Spy {
+struct RecordingLaw {
     law: Law,
-    told: Rc<Cell<EventTotals>>,
+    totals: Rc<Cell<EventTotals>>,
     /// Bytes in flight as last reported to this law. It can be less: packets assumed to have arrived are not reported.
     in_flight: Bytes,
 }
 
-impl Spy {
-    fn hear(&self, of: impl FnOnce(&mut EventTotals)) {
-        let mut told = self.told.get();
-        of(&mut told);
-        self.told.set(told);
+impl RecordingLaw {
+    fn record(&self, of: impl FnOnce(&mut EventTotals)) {
+        let mut totals = self.totals.get();
+        of(&mut totals);
+        self.totals.set(totals);
     }
 }
 
-impl ControlLaw for Spy {
+impl ControlLaw for RecordingLaw {
     fn on_sent(&mut self, sent: &Sent) -> Cookie {
         let (in_flight, window) = (sent.in_flight, self.law.send_limits().window);
         assert!(in_flight <= window || in_flight == sent.bytes, "{in_flight} in flight, {window} permitted");
         assert!(in_flight <= self.in_flight + sent.bytes, "{in_flight} in flight, and before {}", self.in_flight);
         self.in_flight = in_flight;
-        self.hear(|told| told.sent += sent.bytes.get());
+        self.record(|totals| totals.sent += sent.bytes.get());
         self.law.on_sent(sent)
     }
 
@@ -130,7 +130,7 @@ impl ControlLaw for Spy {
     fn on_loss(&mut self, loss: &Loss) {
         assert!(loss.in_flight + loss.lost <= self.in_flight, "{loss:?}, and before {}", self.in_flight);
         self.in_flight = loss.in_flight;
-        self.hear(|told| told.lost += loss.lost.get());
+        self.record(|totals| totals.lost += loss.lost.get());
         self.law.on_loss(loss);
     }
 
@@ -174,13 +174,13 @@ impl World {
     }
 
     /// Sends a packet one way, once or twice; each copy is lost or late by its own chance.
-    fn carry(&mut self, event: Event) {
+    fn transmit(&mut self, event: Event) {
         let copies = 1 + u64::from(self.chance(self.channel.duplication, 1));
         let mut arriving = 0;
         for _ in 0..copies {
             self.count += 1;
-            let spared = self.channel.spares_data && matches!(event, Event::Data { .. });
-            if !spared && self.chance(self.channel.loss, 2) || self.block_loses(event) {
+            let is_exempt = self.channel.acks_only && matches!(event, Event::Data { .. });
+            if !is_exempt && self.chance(self.channel.loss, 2) || self.block_loses(event) {
                 continue;
             }
             let jitter = self.channel.jitter.unsigned_ps();
@@ -217,12 +217,12 @@ pub(crate) fn transfer(flow: FlowParams, channel: Channel) -> Result<Tally, Test
         mss: Bytes::new(MSS.into()),
     };
     let fixed = [("window", ParamValue::Bytes(Bytes::new(flow.window))), ("paced", ParamValue::Switch(flow.paced))];
-    let told = Rc::new(Cell::new(EventTotals::default()));
+    let totals = Rc::new(Cell::new(EventTotals::default()));
     let law = || {
         let settings: &[_] = if flow.kind == LawKind::Fixed { &fixed } else { &[] };
-        Spy {
+        RecordingLaw {
             law: build(flow.kind, &path, settings).expect("the settings hold"),
-            told: told.clone(),
+            totals: totals.clone(),
             in_flight: Bytes::ZERO,
         }
     };
@@ -257,7 +257,7 @@ pub(crate) fn transfer(flow: FlowParams, channel: Channel) -> Result<Tally, Test
     };
     let (events, tally) = (BinaryHeap::new(), Tally::default());
     let mut world = World { channel, now: Time::ZERO, events, count: 0, tally, blocks };
-    let (mut acked, mut came) = (vec![false; packets], vec![false; packets]);
+    let (mut acked, mut received) = (vec![false; packets], vec![false; packets]);
     // Last transmission and size of each packet; bytes acknowledged while in flight.
     let mut last = vec![(0u8, 0u32); packets];
     let mut acked_in_flight = 0u64;
@@ -272,32 +272,36 @@ pub(crate) fn transfer(flow: FlowParams, channel: Channel) -> Result<Tally, Test
             let segment = sender.send(world.now);
             prop_assert!(!acked[segment.seq as usize], "packet {} was sent again though acknowledged", segment.seq);
             last[segment.seq as usize] = (segment.attempt, segment.bytes);
-            world.carry(Event::Data { seq: segment.seq, attempt: segment.attempt, ask: segment.asks() });
+            world.transmit(Event::Data {
+                seq: segment.seq,
+                attempt: segment.attempt,
+                requests_ack: segment.requests_ack(),
+            });
             continue;
         }
         let paced = if let SendState::At(time) = may_send { time } else { Time::NEVER };
         let timer = sender.next_timer();
         let arrival = world.events.peek().map_or(Time::NEVER, |Reverse((time, ..))| *time);
-        let alarm = receiver.block_alarm();
+        let alarm = receiver.next_block_timer();
         let next = paced.min(timer).min(arrival).min(alarm).min(flush_at);
         prop_assert!(next.is_set(), "nothing will ever happen: {:?}", sender.stats());
         world.now = world.now.max(next);
         // In a head, packets may count as arrived although nothing acknowledged them.
         if blocks.is_some_and(|blocks| blocks.head() == 0) && sender.delivered() < size {
             let in_flight = sender.in_flight().get();
-            prop_assert_eq!(told.get().sent, acked_in_flight + told.get().lost + in_flight, "conservation");
+            prop_assert_eq!(totals.get().sent, acked_in_flight + totals.get().lost + in_flight, "conservation");
         }
         if arrival > next {
             if flush_at <= world.now {
                 flush_at = Time::NEVER;
                 if let Some(reply) = receiver.flush() {
                     let (seq, covers, cumulative, marked) = (reply.seq, reply.covers, reply.cumulative, reply.marked);
-                    world.carry(Event::Ack { seq, covers, cumulative, marked, attempt: held_attempt, nack: false });
+                    world.transmit(Event::Ack { seq, covers, cumulative, marked, attempt: held_attempt, nack: false });
                 }
             }
             if alarm <= world.now {
                 while let Some(nack) = receiver.next_nack(world.now) {
-                    world.carry(Event::BlockNack { block: nack.block, missing: nack.missing });
+                    world.transmit(Event::BlockNack { block: nack.block, missing: nack.missing });
                 }
             }
             if timer <= world.now {
@@ -308,13 +312,14 @@ pub(crate) fn transfer(flow: FlowParams, channel: Channel) -> Result<Tally, Test
         }
         let Some(Reverse((_, _, event))) = world.events.pop() else { continue };
         match event {
-            Event::Data { seq, attempt, ask } => {
+            Event::Data { seq, attempt, requests_ack } => {
                 world.count += 1;
-                came[seq as usize] = true;
+                received[seq as usize] = true;
                 let marked = world.chance(channel.marks, 4);
-                for reply in receiver.on_data(world.now, DataHeader { seq, marked, asks: ask }).into_iter().flatten() {
+                for reply in receiver.on_data(world.now, DataHeader { seq, marked, requests_ack }).into_iter().flatten()
+                {
                     let (seq, covers, cumulative, nack) = (reply.seq, reply.covers, reply.cumulative, reply.nack);
-                    world.carry(Event::Ack { seq, covers, cumulative, marked: reply.marked, attempt, nack });
+                    world.transmit(Event::Ack { seq, covers, cumulative, marked: reply.marked, attempt, nack });
                 }
                 if receiver.holds_back() {
                     (flush_at, held_attempt) = (flush_at.min(world.now + ack_delay), attempt);
@@ -322,7 +327,7 @@ pub(crate) fn transfer(flow: FlowParams, channel: Channel) -> Result<Tally, Test
                     flush_at = Time::NEVER;
                 }
                 while let Some(nack) = receiver.next_nack(world.now) {
-                    world.carry(Event::BlockNack { block: nack.block, missing: nack.missing });
+                    world.transmit(Event::BlockNack { block: nack.block, missing: nack.missing });
                 }
             }
             Event::BlockNack { block, missing } => sender.on_block_nack(world.now, &BlockNack { block, missing }),
@@ -345,28 +350,29 @@ pub(crate) fn transfer(flow: FlowParams, channel: Channel) -> Result<Tally, Test
                     }
                 } else {
                     acked[..cumulative as usize].fill(true);
-                    let news = (known..cumulative as usize)
+                    let progress = (known..cumulative as usize)
                         .map(|seq| if seq + 1 == flow.packets as usize { flow.last } else { MSS });
-                    prop_assert_eq!(sender.delivered() - before, Bytes::new(news.map(u64::from).sum()));
+                    prop_assert_eq!(sender.delivered() - before, Bytes::new(progress.map(u64::from).sum()));
                 }
             }
         }
     }
     prop_assert_eq!(sender.delivered(), size);
-    prop_assert!(receiver.is_complete(), "acknowledged more than came");
+    prop_assert!(receiver.is_complete(), "acknowledged more than received");
     let stats = *sender.stats();
     if let Some(blocks) = blocks {
-        prop_assert!(came[..blocks.head() as usize].iter().all(|&came| came));
+        prop_assert!(received[..blocks.head() as usize].iter().all(|&received| received));
         for block in 0..blocks.count() {
             let packets = blocks.packets(block);
-            let of_block = came[packets.start as usize..packets.end as usize].iter().filter(|&&came| came).count();
-            prop_assert!(of_block >= usize::from(blocks.data(block)), "block {block} cannot be given back");
+            let of_block =
+                received[packets.start as usize..packets.end as usize].iter().filter(|&&received| received).count();
+            prop_assert!(of_block >= usize::from(blocks.data(block)), "block {block} cannot be recovered");
         }
     } else {
         prop_assert_eq!(sender.in_flight(), Bytes::ZERO);
         prop_assert_eq!(stats.packets_sent, u64::from(flow.packets) + stats.retransmits);
     }
-    Ok(Tally { stats, ended: world.now, told: told.get().lost, ..world.tally })
+    Ok(Tally { stats, ended: world.now, reported_losses: totals.get().lost, ..world.tally })
 }
 
 pub(crate) fn channel(loss: impl Strategy<Value = u64>) -> impl Strategy<Value = Channel> {
@@ -376,7 +382,7 @@ pub(crate) fn channel(loss: impl Strategy<Value = u64>) -> impl Strategy<Value =
             base_rtt,
             jitter: base_rtt.times(jitter_percent).over(100),
             loss,
-            spares_data: false,
+            acks_only: false,
             block_loss: 0,
             duplication,
             marks,

@@ -11,11 +11,11 @@ use crate::error::SpannedError;
 impl NetworkInputs<'_> {
     pub(super) fn custom(&self, custom: &CustomTopology) -> Result<Builder, SpannedError> {
         let links: u64 = custom.links.iter().map(|cable| u64::from(cable.parallel.get())).sum();
-        let mut hanging: u64 = 0;
+        let mut attached_hosts: u64 = 0;
         for node in custom.nodes.iter() {
-            hanging += node.attached()?.map_or(0, |hosts| u64::from(hosts.count));
+            attached_hosts += node.attached()?.map_or(0, |hosts| u64::from(hosts.count));
         }
-        self.limit(custom.nodes.len() as u64 + hanging, links + hanging)?;
+        self.limit(custom.nodes.len() as u64 + attached_hosts, links + attached_hosts)?;
         if let Some(node) = custom.nodes.iter().find(|node| node.datacenter == u16::MAX) {
             return Err(SpannedError::new(node.name.origin, "a datacenter's number is at most 65534"));
         }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use units::{Rate, Span};
 
-use super::{HpccWords, parsed};
+use super::{HpccTokens, parsed};
 use crate::decode::Field;
 use crate::error::{SourceSpan, SpannedError};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
-/// Settings of a configuration, each value with its place.
+/// Settings of a configuration, each value with its span.
 #[derive(Default)]
 pub(super) struct Config {
     values: BTreeMap<&'static str, (String, SourceSpan)>,
@@ -28,7 +28,7 @@ pub(super) enum SwitchDefault {
 
 /// A threshold or probability for each link rate.
 struct Map {
-    place: SourceSpan,
+    span: SourceSpan,
     /// By link rate in bits per second.
     entries: BTreeMap<u64, (Decimal, SourceSpan)>,
 }
@@ -37,7 +37,7 @@ struct Map {
 const MAPS: [&str; 3] = ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"];
 
 /// Keys that change the simulation.
-const HEEDED: [&str; 28] = [
+const SUPPORTED_KEYS: [&str; 28] = [
     "CC_MODE",
     "ENABLE_QCN",
     "BUFFER_SIZE",
@@ -91,9 +91,9 @@ const IGNORED: [&str; 18] = [
 ];
 
 /// Returns whether a word is a key of a configuration, in upper or lower case.
-pub(crate) fn is_setting(word: &str) -> bool {
-    let mut known = HEEDED.iter().chain(&IGNORED).chain(&MAPS);
-    known.any(|key| key.eq_ignore_ascii_case(word))
+pub(crate) fn is_setting(text: &str) -> bool {
+    let mut known = SUPPORTED_KEYS.iter().chain(&IGNORED).chain(&MAPS);
+    known.any(|key| key.eq_ignore_ascii_case(text))
 }
 
 pub(super) fn read(text: &str, source: u32) -> Result<Config, SpannedError> {
@@ -103,30 +103,30 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, SpannedError> {
         .char_indices()
         .map(|(_, c)| {
             depth += i32::from(c == '{');
-            let hidden = depth > 0 && c != '\n';
+            let in_comment = depth > 0 && c != '\n';
             depth -= i32::from(c == '}' && depth > 0);
-            if hidden { " ".repeat(c.len_utf8()) } else { c.to_string() }
+            if in_comment { " ".repeat(c.len_utf8()) } else { c.to_string() }
         })
         .collect();
-    let mut words = HpccWords::new(&plain, source);
+    let mut tokens = HpccTokens::new(&plain, source);
     let mut config = Config::default();
-    while let Some((key, origin)) = words.next() {
+    while let Some((key, origin)) = tokens.next() {
         if let Some(map) = MAPS.into_iter().find(|map| *map == key) {
             let mut entries = BTreeMap::new();
-            for _ in 0..words.number::<u32>("how many link rates follow")? {
-                let rate = words.number::<u64>("a link rate in bits per second")?;
-                let (word, place) = words.needed("a threshold or probability")?;
-                let bad = || SpannedError::new(place, format!("expected a threshold or probability, found `{word}`"));
-                let value = parsed(word, place, || bad().label("not such a number"))?;
-                entries.insert(rate, (value, place));
+            for _ in 0..tokens.number::<u32>("how many link rates follow")? {
+                let rate = tokens.number::<u64>("a link rate in bits per second")?;
+                let (token, span) = tokens.needed("a threshold or probability")?;
+                let bad = || SpannedError::new(span, format!("expected a threshold or probability, found `{token}`"));
+                let value = parsed(token, span, || bad().label("not such a number"))?;
+                entries.insert(rate, (value, span));
             }
-            config.maps.insert(map, Map { place: origin, entries });
+            config.maps.insert(map, Map { span: origin, entries });
             continue;
         }
         match key {
             "LINK_DOWN" => {
-                let time: u64 = words.number("a time")?;
-                let _: (u32, u32) = (words.number("a node")?, words.number("a node")?);
+                let time: u64 = tokens.number("a time")?;
+                let _: (u32, u32) = (tokens.number("a node")?, tokens.number("a node")?);
                 if time > 0 {
                     return Err(
                         SpannedError::new(origin, "links that go down cannot be imported").label("not supported")
@@ -134,13 +134,13 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, SpannedError> {
                 }
             }
             key => {
-                let value = words.needed("a value")?;
-                if let Some(known) = HEEDED.into_iter().find(|known| *known == key) {
+                let value = tokens.needed("a value")?;
+                if let Some(known) = SUPPORTED_KEYS.into_iter().find(|known| *known == key) {
                     config.values.insert(known, (value.0.to_owned(), value.1));
                 } else if let Some(known) = IGNORED.into_iter().find(|known| *known == key) {
                     config.ignored.push(known);
                 } else {
-                    let known = HEEDED.into_iter().chain(IGNORED).chain(MAPS).chain(["LINK_DOWN"]);
+                    let known = SUPPORTED_KEYS.into_iter().chain(IGNORED).chain(MAPS).chain(["LINK_DOWN"]);
                     return Err(SpannedError::new(origin, format!("`{key}` is no key of a configuration"))
                         .label("expected a key such as CC_MODE")
                         .suggest(key, known)
@@ -153,20 +153,20 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, SpannedError> {
 }
 
 impl Config {
-    /// Returns a map's entry for links of this rate, with its place.
+    /// Returns a map's entry for links of this rate, with its span.
     pub(super) fn mapped(&self, key: &'static str, rate: Rate) -> Result<(Decimal, SourceSpan), SpannedError> {
         let Some(map) = self.maps.get(key) else {
             return Err(SpannedError::new(SourceSpan::NOWHERE, format!("the configuration has no {key}"))
                 .help("it needs one entry for each rate of links; ENABLE_QCN 0 marks nothing"));
         };
         map.entries.get(&rate.bps()).copied().ok_or_else(|| {
-            SpannedError::new(map.place, format!("{key} has no entry for links of {} bit/s", rate.bps()))
+            SpannedError::new(map.span, format!("{key} has no entry for links of {} bit/s", rate.bps()))
                 .label("needs one for each link rate")
         })
     }
 
-    /// Returns the place of a key's value; none without the key.
-    pub(super) fn place(&self, key: &str) -> Option<SourceSpan> {
+    /// Returns the span of a key's value; none without the key.
+    pub(super) fn span(&self, key: &str) -> Option<SourceSpan> {
         self.values.get(key).map(|value| value.1)
     }
 
@@ -174,20 +174,21 @@ impl Config {
         &self,
         key: &str,
         default: T,
-        what: &str,
+        expected: &str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<T, SpannedError> {
         let Some((text, origin)) = self.values.get(key) else { return Ok(default) };
         parse(text).ok_or_else(|| {
-            SpannedError::new(*origin, format!("{key} is {what}, not `{text}`")).label(format!("expected {what}"))
+            SpannedError::new(*origin, format!("{key} is {expected}, not `{text}`"))
+                .label(format!("expected {expected}"))
         })
     }
 
     pub(super) fn count(&self, key: &str, default: u32) -> Result<u32, SpannedError> {
         let Some((text, origin)) = self.values.get(key) else { return Ok(default) };
-        let what = "expected a whole number";
+        let label = "expected a whole number";
         parsed(text, *origin, || {
-            SpannedError::new(*origin, format!("{key} is a whole number, not `{text}`")).label(what)
+            SpannedError::new(*origin, format!("{key} is a whole number, not `{text}`")).label(label)
         })
     }
 

@@ -3,7 +3,7 @@
 use units::Span;
 
 use super::topology::Topology;
-use super::{HpccWords, Number};
+use super::{HpccTokens, Number};
 use crate::error::{SourceSpan, SpannedError};
 use crate::import::flow_size;
 use crate::index::index32;
@@ -29,12 +29,12 @@ pub(super) fn read(
     payload: u32,
     notes: &mut Vec<String>,
 ) -> Result<Vec<HpccFlow>, SpannedError> {
-    let mut words = HpccWords::new(text, source);
-    let count: u32 = words.at_most(50_000_000, "the number of flows")?;
+    let mut tokens = HpccTokens::new(text, source);
+    let count: u32 = tokens.at_most(50_000_000, "the number of flows")?;
     let nodes = index32(topology.switch.len());
     let mut lines: Vec<(u32, u32, Line<'_>)> = Vec::new();
     for _ in 0..count {
-        let (src, dst) = (words.node(nodes)?, words.node(nodes)?);
+        let (src, dst) = (tokens.node(nodes)?, tokens.node(nodes)?);
         for end in [src, dst] {
             if topology.switch[end.0 as usize] {
                 return Err(SpannedError::new(end.1, format!("node {} is a switch", end.0)).label("expected a host"));
@@ -44,8 +44,8 @@ pub(super) fn read(
             return Err(SpannedError::new(dst.1, "a flow goes to another host").label("the sender itself"));
         }
         let mut line = [("", src.1); 6];
-        for (place, what) in (2..6).zip(["a priority group", "a port", "a size", "a start in seconds"]) {
-            line[place] = words.needed(what)?;
+        for (index, expected) in (2..6).zip(["a priority group", "a port", "a size", "a start in seconds"]) {
+            line[index] = tokens.needed(expected)?;
         }
         lines.push((src.0, dst.0, line));
     }
@@ -101,9 +101,10 @@ fn as_read(seconds: f64) -> Span {
     Span::from_ns(whole * 1_000_000_000 + ns)
 }
 
-fn parsed<T: Number>(word: (&str, SourceSpan), what: &str) -> Result<T, SpannedError> {
-    super::parsed(word.0, word.1, || {
-        SpannedError::new(word.1, format!("expected {what}, found `{}`", word.0)).label(format!("expected {what}"))
+fn parsed<T: Number>(token: (&str, SourceSpan), expected: &str) -> Result<T, SpannedError> {
+    super::parsed(token.0, token.1, || {
+        SpannedError::new(token.1, format!("expected {expected}, found `{}`", token.0))
+            .label(format!("expected {expected}"))
     })
 }
 
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn starts_are_read_as_there() {
+    fn start_times_are_read_as_written() {
         let starts = [0.0, 0.0002, 0.5, 2.0, 2.000_000_001, 2.5, 0.000_000_1];
         assert_eq!(
             starts.map(|start| as_read(start).ns()),

@@ -30,8 +30,8 @@ use topology::{HpccLink, Topology};
 pub(crate) const NUMBERS: FileKind = FileKind {
     name: "a topology or a list of flows of HPCC's simulator",
     expected: "expected a first line of whole numbers",
-    fits: |file| {
-        let number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    matches: |file| {
+        let number = |token: &str| token.bytes().all(|byte| byte.is_ascii_digit());
         file.first().split_whitespace().any(number)
     },
 };
@@ -40,7 +40,7 @@ pub(crate) const NUMBERS: FileKind = FileKind {
 pub(crate) const SETTINGS: FileKind = FileKind {
     name: "a configuration of HPCC's simulator",
     expected: "expected lines of a key in capitals and its value",
-    fits: |file| file.lines().any(|line| line.split_whitespace().next().is_some_and(is_setting)),
+    matches: |file| file.lines().any(|line| line.split_whitespace().next().is_some_and(is_setting)),
 };
 
 /// The largest payload of a packet: with all headers it is 65535 B on the wire.
@@ -60,13 +60,13 @@ pub struct HpccNames<'a> {
 }
 
 /// Words in order, each with its place: the simulator ignores line breaks.
-struct HpccWords<'a> {
+struct HpccTokens<'a> {
     text: &'a str,
     source: u32,
     at: usize,
 }
 
-impl<'a> HpccWords<'a> {
+impl<'a> HpccTokens<'a> {
     fn new(text: &'a str, source: u32) -> Self {
         Self { text, source, at: 0 }
     }
@@ -75,32 +75,33 @@ impl<'a> HpccWords<'a> {
         let rest = &self.text[self.at..];
         let blank = |c: char| c.is_whitespace() || c == BYTE_ORDER_MARK;
         let start = self.at + (rest.len() - rest.trim_start_matches(blank).len());
-        let word = self.text[start..].split_whitespace().next()?;
-        self.at = start + word.len();
-        Some((word, SourceSpan::new(self.source, start..self.at)))
+        let token = self.text[start..].split_whitespace().next()?;
+        self.at = start + token.len();
+        Some((token, SourceSpan::new(self.source, start..self.at)))
     }
 
-    fn needed(&mut self, what: &str) -> Result<(&'a str, SourceSpan), SpannedError> {
+    fn needed(&mut self, expected: &str) -> Result<(&'a str, SourceSpan), SpannedError> {
         let end = self.text.trim_end().len();
         self.next().ok_or_else(|| {
             let last = SourceSpan::new(self.source, end.saturating_sub(1)..end);
-            SpannedError::new(last, format!("the file ends where {what} is expected")).label("the file ends here")
+            SpannedError::new(last, format!("the file ends where {expected} is expected")).label("the file ends here")
         })
     }
 
-    fn number<T: Number>(&mut self, what: &str) -> Result<T, SpannedError> {
-        let (word, origin) = self.needed(what)?;
-        let bad = || SpannedError::new(origin, format!("expected {what}, found `{word}`")).label("not such a number");
-        parsed(word, origin, bad)
+    fn number<T: Number>(&mut self, expected: &str) -> Result<T, SpannedError> {
+        let (token, origin) = self.needed(expected)?;
+        let bad =
+            || SpannedError::new(origin, format!("expected {expected}, found `{token}`")).label("not such a number");
+        parsed(token, origin, bad)
     }
 
-    fn at_most(&mut self, most: u32, what: &str) -> Result<u32, SpannedError> {
+    fn at_most(&mut self, max: u32, expected: &str) -> Result<u32, SpannedError> {
         let before = self.at;
-        let number = self.number(what)?;
-        if number > most {
+        let number = self.number(expected)?;
+        if number > max {
             let origin = SourceSpan::new(self.source, before..self.at);
             return Err(
-                SpannedError::new(origin, format!("{what} is {number}")).label(format!("expected at most {most}"))
+                SpannedError::new(origin, format!("{expected} is {number}")).label(format!("expected at most {max}"))
             );
         }
         Ok(number)
@@ -108,10 +109,10 @@ impl<'a> HpccWords<'a> {
 
     /// A node's number under `nodes`.
     fn node(&mut self, nodes: u32) -> Result<(u32, SourceSpan), SpannedError> {
-        let (word, origin) = self.needed("a node")?;
-        match word.parse() {
+        let (token, origin) = self.needed("a node")?;
+        match token.parse() {
             Ok(node) if node < nodes => Ok((node, origin)),
-            _ => Err(SpannedError::new(origin, format!("expected a node's number, found `{word}`"))
+            _ => Err(SpannedError::new(origin, format!("expected a node's number, found `{token}`"))
                 .label(format!("expected 0 to {}", i64::from(nodes) - 1))),
         }
     }
@@ -132,7 +133,7 @@ pub fn import_hpcc(
     let topology = (topology, sources.add_file(names.topology, topology, NUMBERS));
     let flows = (flows, sources.add_file(names.flows, flows, NUMBERS));
     let config = config.map(|text| (text, sources.add_file(names.config, text, SETTINGS)));
-    imported(topology, flows, config, names).map_err(|fault| sources.explain(fault))
+    imported(topology, flows, config, names).map_err(|error| sources.explain(error))
 }
 
 fn imported(
@@ -147,7 +148,7 @@ fn imported(
     let network = topology::read(topology.0, topology.1, &mut notes)?;
     let payload = config.count("PACKET_PAYLOAD_SIZE", 1_000)?;
     if !(1..=MAX_PAYLOAD).contains(&payload) {
-        let origin = config.place("PACKET_PAYLOAD_SIZE").unwrap_or(SourceSpan::NOWHERE);
+        let origin = config.span("PACKET_PAYLOAD_SIZE").unwrap_or(SourceSpan::NOWHERE);
         return Err(SpannedError::new(origin, format!("PACKET_PAYLOAD_SIZE is {payload}"))
             .label(format!("expected 1 to {MAX_PAYLOAD}")));
     }
@@ -162,7 +163,7 @@ fn imported(
     }
     ignored(&config, &mut notes)?;
 
-    let (made, file) = traffic(&network, &flows, names, &mut notes);
+    let (entries, file) = traffic(&network, &flows, names, &mut notes);
     let rest = [
         ("schema", Value::Integer(1)),
         ("name", Value::string(names.scenario)),
@@ -176,7 +177,7 @@ fn imported(
         ("host", host(payload, scheme.mode, if scheme.mode == 3 { config.count("INT_MULTI", 1)? } else { 0 })),
         ("schemes", Value::table([(scheme.law, scheme.table)])),
     ];
-    let all = Value::table(rest.into_iter().chain([("traffic", made)]));
+    let all = Value::table(rest.into_iter().chain([("traffic", entries)]));
     Imported { toml: to_toml(&all), flows: file, notes }.checked(names.scenario)
 }
 
@@ -211,7 +212,7 @@ fn scheme(
         7 => LawKind::Timely,
         8 => LawKind::DctcpRate,
         _ => {
-            let origin = config.place("CC_MODE").unwrap_or(SourceSpan::NOWHERE);
+            let origin = config.span("CC_MODE").unwrap_or(SourceSpan::NOWHERE);
             let pint = if mode == 10 { " (HPCC-PINT)" } else { "" };
             return Err(SpannedError::new(origin, format!("CC_MODE {mode}{pint} is no law that is known here"))
                 .label("expected 1 (DCQCN), 3 (HPCC), 7 (TIMELY), 8 (DCTCP) or 0 (none)"));
@@ -224,7 +225,7 @@ fn scheme(
         let table = [("law", Value::string(law)), ("params", Value::table([(law, params)]))];
         return Ok(SchemeOf { law, mode, table: Value::table(table) });
     }
-    if config.place("CC_MODE").is_none() {
+    if config.span("CC_MODE").is_none() {
         notes.push("the configuration has no CC_MODE: DCQCN, as there".into());
     }
     let float = |number: Decimal| number.encode();
@@ -291,10 +292,10 @@ fn scheme(
         notes.push("GLOBAL_T is 0: windows and base round trips are those of each flow's path as they are here".into());
     }
     for (key, name, value) in &params {
-        let origin = config.place(key).unwrap_or(SourceSpan::NOWHERE);
+        let origin = config.span(key).unwrap_or(SourceSpan::NOWHERE);
         let (name, value) = (Located { value: (*name).to_owned(), origin }, Node { value: value.clone(), origin });
-        let said = |fault: SpannedError| fault.help(format!("{key} of the configuration"));
-        law_setting(kind, &name, &value).map_err(said)?;
+        let with_key = |error: SpannedError| error.help(format!("{key} of the configuration"));
+        law_setting(kind, &name, &value).map_err(with_key)?;
     }
     let params = params.into_iter().map(|(_, name, value)| (name, value));
     let table = Value::table([("law", Value::string(law)), ("params", Value::table([(law, Value::table(params))]))]);
@@ -367,13 +368,13 @@ fn roomy(
     let message = format!(
         "node {node} keeps {kept} B for its headrooms and reserves, which leaves nothing of a buffer of {buffer} B"
     );
-    let fault = SpannedError::new(config.place("BUFFER_SIZE").unwrap_or(SourceSpan::NOWHERE), message)
+    let error = SpannedError::new(config.span("BUFFER_SIZE").unwrap_or(SourceSpan::NOWHERE), message)
         .label(format!("expected at least {} (MiB)", (kept >> 20) + 1))
         .help("the headroom of a cable is three times its rate times its delay; in the simulator thresholds wrap around where it does not fit, and nothing is ever paused");
     Err(if settings == SettingsSource::File {
-        fault
+        error
     } else {
-        fault.help("without a configuration switches have 32 MiB: give one with BUFFER_SIZE")
+        error.help("without a configuration switches have 32 MiB: give one with BUFFER_SIZE")
     })
 }
 
@@ -387,8 +388,8 @@ fn switch(config: &Config) -> Result<Value, SpannedError> {
 
 /// Adds notes on settings that are not taken over.
 fn ignored(config: &Config, notes: &mut Vec<String>) -> Result<(), SpannedError> {
-    let mut note = |said: bool, text: &str| {
-        if said {
+    let mut note = |applies: bool, text: &str| {
+        if applies {
             notes.push(text.into());
         }
     };
@@ -432,8 +433,8 @@ impl Ports {
             let kind = ports.kind(link);
             *counts.entry((class(network, link), kind.clone())).or_default() += 1;
             if !ports.settings.contains_key(&kind) {
-                let made = ports.of(config, link, nic, settings)?;
-                ports.settings.insert(kind, made);
+                let port_settings = ports.of(config, link, nic, settings)?;
+                ports.settings.insert(kind, port_settings);
             }
         }
         for ((class, kind), count) in &counts {
@@ -469,20 +470,22 @@ impl Ports {
         let ecn = if settings == SettingsSource::Defaults {
             marking(Value::string("32us"), Value::string("128us"), Decimal::new(2, 1))
         } else if config.switch("ENABLE_QCN", SwitchDefault::On)? {
-            let [min, max, most] = ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"].map(|key| config.mapped(key, link.rate));
-            let ((min, place), (max, _), (most, chance)) = (min?, max?, most?);
+            let [min, max, probability] = ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"].map(|key| config.mapped(key, link.rate));
+            let ((min, span), (max, _), (probability, chance)) = (min?, max?, probability?);
             let [low, high] = [min, max].map(|kilobytes| Bytes::new(kilobytes.of(1_000)));
             if low > high {
                 return Err(SpannedError::new(
-                    place,
+                    span,
                     format!("the lower threshold, {min}, is over the upper one, {max}"),
                 )
                 .label("expected at most the entry of KMAX_MAP"));
             }
-            if most.of(1_000_000) > 1_000_000 {
-                return Err(SpannedError::new(chance, format!("{most} is no probability")).label("expected 0 to 1"));
+            if probability.of(1_000_000) > 1_000_000 {
+                return Err(
+                    SpannedError::new(chance, format!("{probability} is no probability")).label("expected 0 to 1")
+                );
             }
-            marking(low.encode(), high.encode(), most)
+            marking(low.encode(), high.encode(), probability)
         } else {
             Value::string("off")
         };
@@ -512,7 +515,7 @@ impl Ports {
         for node in 0..index32(network.switch.len()) {
             let datacenter = network.datacenter[node as usize];
             let kind = if network.switch[node as usize] { "switch" } else { "host" };
-            nodes.push(Node::made(Value::table([
+            nodes.push(Node::generated(Value::table([
                 ("name", Value::string(network.name(node))),
                 ("kind", Value::string(kind)),
                 ("datacenter", if datacenter == 0 { Value::Absent } else { datacenter.encode() }),
@@ -523,7 +526,7 @@ impl Ports {
             let kind = self.kind(link);
             let own =
                 if self.of_class.get(class) == Some(&kind) { Value::Absent } else { self.settings[&kind].clone() };
-            Node::made(Value::table([
+            Node::generated(Value::table([
                 ("between", link.ends.map(|end| network.name(end)).to_vec().encode()),
                 ("rate", link.rate.encode()),
                 ("delay", link.delay.encode()),
@@ -586,13 +589,13 @@ fn traffic(
             ("traffic_class", class(flows[0].group)),
             ("file", Value::string(&file)),
         ]);
-        return (Value::Array(vec![Node::made(entry)]), Some((file, text)));
+        return (Value::Array(vec![Node::generated(entry)]), Some((file, text)));
     }
     if groups.len() > 1 {
         notes.push("flows are numbered by priority group, then in the order of the file".into());
     }
     let one = |flow: &HpccFlow| {
-        Node::made(Value::table([
+        Node::generated(Value::table([
             ("start", flow.start.encode()),
             ("src", Value::string(network.name(flow.src))),
             ("dst", Value::string(network.name(flow.dst))),
@@ -601,7 +604,7 @@ fn traffic(
     };
     let entry = |group: &u32| {
         let list = flows.iter().filter(|flow| flow.group == *group).map(one).collect();
-        Node::made(Value::table([
+        Node::generated(Value::table([
             ("kind", Value::string("list")),
             ("name", if groups.len() > 1 { Value::string(format!("group{group}")) } else { Value::Absent }),
             ("traffic_class", class(*group)),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use units::{Rate, Span};
 
-use super::HpccWords;
+use super::HpccTokens;
 use crate::decode::Field;
 use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
@@ -37,32 +37,32 @@ pub(super) struct HpccLink {
 const LONG_HAUL: Span = Span::from_us(50);
 
 pub(super) fn read(text: &str, source: u32, notes: &mut Vec<String>) -> Result<Topology, SpannedError> {
-    let mut words = HpccWords::new(text, source);
-    let nodes: u32 = words.at_most(MAX, "the number of nodes")?;
-    let switches: u32 = words.at_most(nodes, "the number of switches")?;
-    let count: u32 = words.at_most(MAX, "the number of links")?;
+    let mut tokens = HpccTokens::new(text, source);
+    let nodes: u32 = tokens.at_most(MAX, "the number of nodes")?;
+    let switches: u32 = tokens.at_most(nodes, "the number of switches")?;
+    let count: u32 = tokens.at_most(MAX, "the number of links")?;
     let mut switch = vec![false; nodes as usize];
     for _ in 0..switches {
-        let place = words.node(nodes)?;
-        if switch[place.0 as usize] {
-            return Err(SpannedError::new(place.1, format!("switch {} is named twice", place.0)).label("named before"));
+        let node = tokens.node(nodes)?;
+        if switch[node.0 as usize] {
+            return Err(SpannedError::new(node.1, format!("switch {} is named twice", node.0)).label("named before"));
         }
-        switch[place.0 as usize] = true;
+        switch[node.0 as usize] = true;
     }
     let mut links: Vec<HpccLink> = Vec::new();
     let mut known: BTreeMap<[u32; 2], usize> = BTreeMap::new();
     let mut parallel = 0;
     let mut cables = vec![None::<SourceSpan>; nodes as usize];
     for _ in 0..count {
-        let (a, b) = (words.node(nodes)?, words.node(nodes)?);
-        let value = |(word, origin): (&str, SourceSpan)| Node { value: Value::string(word), origin };
-        let rate = Rate::decode(&value(words.needed("a rate such as 100Gbps")?))?;
-        let delay = words.needed("a delay such as 1000ns")?;
+        let (a, b) = (tokens.node(nodes)?, tokens.node(nodes)?);
+        let value = |(token, origin): (&str, SourceSpan)| Node { value: Value::string(token), origin };
+        let rate = Rate::decode(&value(tokens.needed("a rate such as 100Gbps")?))?;
+        let delay = tokens.needed("a delay such as 1000ns")?;
         let link = HpccLink {
             ends: [a.0, b.0],
             rate,
             delay: Span::decode(&value(delay))?,
-            loss: words.number::<Decimal>("the share of packets that are lost")?,
+            loss: tokens.number::<Decimal>("the share of packets that are lost")?,
         };
         if link.delay.is_zero() {
             return Err(
@@ -77,9 +77,9 @@ pub(super) fn read(text: &str, source: u32, notes: &mut Vec<String>) -> Result<T
                 .label("a host's link leads to a switch"));
         }
         let key = [a.0.min(b.0), a.0.max(b.0)];
-        if let Some(&place) = known.get(&key) {
+        if let Some(&index) = known.get(&key) {
             // The simulator keeps one link to a neighbour: the last.
-            links[place] = link;
+            links[index] = link;
             parallel += 1;
             continue;
         }
@@ -97,8 +97,8 @@ pub(super) fn read(text: &str, source: u32, notes: &mut Vec<String>) -> Result<T
             "{parallel} links join nodes that were joined before; as in the simulator, the last one is used"
         ));
     }
-    let lonely = (0..nodes).find(|&node| !switch[node as usize] && cables[node as usize].is_none());
-    if let Some(node) = lonely {
+    let unattached = (0..nodes).find(|&node| !switch[node as usize] && cables[node as usize].is_none());
+    if let Some(node) = unattached {
         return Err(SpannedError::new(SourceSpan::new(source, 0..0), format!("host {node} has no link")));
     }
     let datacenter = datacenters(&switch, &links, notes);

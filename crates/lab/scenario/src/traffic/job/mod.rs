@@ -113,35 +113,35 @@ impl JobFlows {
 }
 
 /// Makes the flows of the job numbered `index`, counted behind all traffic.
-pub(crate) fn make(job: &Job, index: usize, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
-    let draws = Draws::new(job.seed.unwrap_or(ground.seed), if job.seed.is_some() { 0 } else { index as u64 });
-    let shape = Shape::new(job, draws, ground)?;
+pub(crate) fn make(job: &Job, index: usize, context: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
+    let draws = Draws::new(job.seed.unwrap_or(context.seed), if job.seed.is_some() { 0 } else { index as u64 });
+    let shape = Shape::new(job, draws, context)?;
     let orders = (0..shape.stages).map(|stage| order(job.schedule, stage, shape.stages, shape.micro_batches));
     let orders: Vec<Vec<StageStep>> = orders.collect();
-    let mut maker = Maker::new(&shape, job.start);
+    let mut builder = JobBuilder::new(&shape, job.start);
     let mut iterations = Vec::new();
     let (mut first, mut begins) = (0, job.start);
     for _ in 0..job.iterations.get() {
-        maker.iterate(&orders);
-        let ended = index32(maker.made.flows.len());
-        let ends = maker.ranks.iter().map(Ready::ideal).max().unwrap_or(begins);
-        iterations.push(JobIteration { flows: ended - first, ends: maker.ends(), compute: ends - begins });
-        maker.made.collectives.push((first, ended));
+        builder.iterate(&orders);
+        let ended = index32(builder.output.flows.len());
+        let ends = builder.ranks.iter().map(Ready::ideal).max().unwrap_or(begins);
+        iterations.push(JobIteration { flows: ended - first, ends: builder.ends(), compute: ends - begins });
+        builder.output.collectives.push((first, ended));
         (first, begins) = (ended, ends);
     }
-    let Maker { mut made, kinds, .. } = maker;
+    let JobBuilder { mut output, kinds, .. } = builder;
     if shape.micro_batches < shape.stages {
-        made.warnings.push(format!(
+        output.warnings.push(format!(
             "job `{}` has {} micro-batches and {} stages: at no time do all stages compute",
             *job.name, shape.micro_batches, shape.stages
         ));
     }
-    let of_first = made.collectives.first().map_or(0, |&(_, end)| end as usize);
+    let of_first = output.collectives.first().map_or(0, |&(_, end)| end as usize);
     let payload = |kind: StepKind| {
-        let flows = made.flows.iter().zip(&kinds).take(of_first).filter(|&(_, known)| *known == kind);
+        let flows = output.flows.iter().zip(&kinds).take(of_first).filter(|&(_, known)| *known == kind);
         (kind, flows.map(|(flow, _)| flow.size).fold(Bytes::ZERO, Bytes::saturating_add))
     };
-    made.job = Some(JobFlows {
+    output.job = Some(JobFlows {
         name: job.name.value.clone(),
         start: job.start,
         ranks: shape.ranks(),
@@ -151,25 +151,25 @@ pub(crate) fn make(job: &Job, index: usize, ground: &TrafficContext<'_>) -> Resu
         first: FlowId(0),
         iterations,
     });
-    Ok(made)
+    Ok(output)
 }
 
 /// Makes flows.
-struct Maker<'a> {
+struct JobBuilder<'a> {
     shape: &'a Shape,
-    made: TrafficFlows,
+    output: TrafficFlows,
     kinds: Vec<StepKind>,
     /// By rank: when it is ready for its next operation.
     ranks: Vec<Ready>,
     /// Inputs on their way to a stage: times of their receipt, by the ranks of the stage in the order of
-    /// [`Maker::members`].
+    /// [`JobBuilder::members`].
     coming: BTreeMap<(u32, StageStep), Vec<Ready>>,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> JobBuilder<'a> {
     fn new(shape: &'a Shape, start: Span) -> Self {
         let ranks = vec![Ready::at(start); shape.ranks() as usize];
-        Self { shape, made: TrafficFlows::default(), kinds: Vec::new(), ranks, coming: BTreeMap::new() }
+        Self { shape, output: TrafficFlows::default(), kinds: Vec::new(), ranks, coming: BTreeMap::new() }
     }
 
     /// Returns the end of the last iteration: its causes, and the time after each.
@@ -202,7 +202,7 @@ impl<'a> Maker<'a> {
 
     /// Returns whether the flows that a stage needs for `turn` are made.
     fn may(&self, stage: u32, turn: StageStep) -> bool {
-        let is_first = match turn.way {
+        let is_first = match turn.direction {
             PassDirection::Forward => stage == 0,
             PassDirection::Backward => stage + 1 == self.shape.stages,
         };
@@ -212,11 +212,11 @@ impl<'a> Maker<'a> {
     /// A stage computes on a micro-batch, and hands it on.
     fn take(&mut self, stage: u32, turn: StageStep) {
         let members = self.members(stage);
-        for (&rank, came) in members.iter().zip(self.coming.remove(&(stage, turn)).unwrap_or_default()) {
-            self.ranks[rank].join(&came);
+        for (&rank, received) in members.iter().zip(self.coming.remove(&(stage, turn)).unwrap_or_default()) {
+            self.ranks[rank].join(&received);
         }
-        self.compute(stage, &members, turn.way);
-        let next = match turn.way {
+        self.compute(stage, &members, turn.direction);
+        let next = match turn.direction {
             PassDirection::Forward => Some(stage + 1).filter(|&next| next < self.shape.stages),
             PassDirection::Backward => stage.checked_sub(1),
         };
@@ -228,9 +228,9 @@ impl<'a> Maker<'a> {
     }
 
     /// The ranks of a stage compute on a micro-batch, with all that they exchange for it.
-    fn compute(&mut self, stage: u32, members: &[usize], way: PassDirection) {
+    fn compute(&mut self, stage: u32, members: &[usize], direction: PassDirection) {
         let shape = self.shape;
-        let (all, halves) = (shape.compute(stage, way), shape.layers.saturating_mul(2));
+        let (all, halves) = (shape.compute(stage, direction), shape.layers.saturating_mul(2));
         if !shape.sums_over_network() && !shape.exchanges {
             let local = Span::from_ps(shape.local.ps().saturating_mul(halves.into()));
             for &rank in members {
@@ -245,7 +245,7 @@ impl<'a> Maker<'a> {
         };
         for half in 0..halves {
             // Experts are the second half of a layer, so the first one on the way back.
-            let is_of_experts = shape.exchanges && (half % 2 == 1) == (way == PassDirection::Forward);
+            let is_of_experts = shape.exchanges && (half % 2 == 1) == (direction == PassDirection::Forward);
             if is_of_experts {
                 self.exchange(stage);
             }
@@ -266,7 +266,7 @@ impl<'a> Maker<'a> {
     fn sum_up_activations(&mut self, stage: u32) {
         for copy in 0..self.shape.copies {
             let group = self.group(0..self.shape.tensor, |tensor| RankCoord { tensor, copy, stage });
-            self.together(&group, self.shape.tensor_plan, self.shape.activations, StepKind::Tensor);
+            self.run_collective(&group, self.shape.tensor_plan, self.shape.activations, StepKind::Tensor);
         }
     }
 
@@ -276,7 +276,7 @@ impl<'a> Maker<'a> {
         for first in (0..self.shape.copies).step_by(expert as usize) {
             for tensor in 0..self.shape.tensor {
                 let group = self.group(first..first + expert, |copy| RankCoord { tensor, copy, stage });
-                self.together(&group, CollectivePlan::Rotation, self.shape.tokens, StepKind::Expert);
+                self.run_collective(&group, CollectivePlan::Rotation, self.shape.tokens, StepKind::Expert);
             }
         }
     }
@@ -289,10 +289,10 @@ impl<'a> Maker<'a> {
             for tensor in 0..shape.tensor {
                 let at = |copy| RankCoord { tensor, copy, stage };
                 let group = self.group(0..shape.copies, at);
-                self.together(&group, shape.data_plan, shape.gradients(stage), StepKind::Data);
+                self.run_collective(&group, shape.data_plan, shape.gradients(stage), StepKind::Data);
                 for first in (0..shape.expert).filter(|_| shape.expert_gradients.is_some()) {
                     let group = self.group((first..shape.copies).step_by(shape.expert as usize), at);
-                    self.together(
+                    self.run_collective(
                         &group,
                         shape.data_plan,
                         shape.expert_gradients.unwrap_or(Bytes::ZERO),
@@ -306,7 +306,7 @@ impl<'a> Maker<'a> {
             for tensor in 0..shape.tensor {
                 let ends = [0, shape.stages - 1];
                 let group = self.group(ends, |stage| RankCoord { tensor, copy, stage });
-                self.together(&group, CollectivePlan::RingAllReduce, embedding, StepKind::Embedding);
+                self.run_collective(&group, CollectivePlan::RingAllReduce, embedding, StepKind::Embedding);
             }
         }
     }
@@ -315,34 +315,34 @@ impl<'a> Maker<'a> {
     fn members(&self, stage: u32) -> Vec<usize> {
         let copies = 0..self.shape.copies;
         let of = |copy| (0..self.shape.tensor).map(move |tensor| RankCoord { tensor, copy, stage });
-        copies.flat_map(of).map(|place| self.shape.rank(place)).collect()
+        copies.flat_map(of).map(|coord| self.shape.rank(coord)).collect()
     }
 
-    fn group(&self, of: impl IntoIterator<Item = u32>, place: impl Fn(u32) -> RankCoord) -> Vec<usize> {
-        of.into_iter().map(|nth| self.shape.rank(place(nth))).collect()
+    fn group(&self, of: impl IntoIterator<Item = u32>, coord: impl Fn(u32) -> RankCoord) -> Vec<usize> {
+        of.into_iter().map(|nth| self.shape.rank(coord(nth))).collect()
     }
 
     /// Ranks do a collective operation; one alone has nothing to do.
-    fn together(&mut self, ranks: &[usize], plan: CollectivePlan, size: Bytes, kind: StepKind) {
+    fn run_collective(&mut self, ranks: &[usize], plan: CollectivePlan, size: Bytes, kind: StepKind) {
         if ranks.len() < 2 {
             return;
         }
         let hosts: Vec<HostId> = ranks.iter().map(|&rank| self.shape.host(rank)).collect();
         let mut group = RankGroup::joined(&hosts, ranks.iter().map(|&rank| self.ranks[rank].clone()));
-        plan.iterate(&mut group, size, &mut self.made);
+        plan.iterate(&mut group, size, &mut self.output);
         for (&rank, ready) in ranks.iter().zip(group.leave(plan.turn())) {
             self.ranks[rank] = ready;
         }
-        self.kinds.resize(self.made.flows.len(), kind);
+        self.kinds.resize(self.output.flows.len(), kind);
     }
 
     /// Sends the activations of a rank to another one; the rank continues to compute. Returns the time of their receipt.
     fn send(&mut self, from: usize, to: usize) -> Ready {
-        let flow = FlowId(index32(self.made.flows.len()));
+        let flow = FlowId(index32(self.output.flows.len()));
         let ready = &self.ranks[from];
-        let (start, ideal) = (ready.start(&mut self.made.causes), ready.ideal());
+        let (start, ideal) = (ready.start(&mut self.output.causes), ready.ideal());
         let [src, dst] = [from, to].map(|rank| self.shape.host(rank));
-        self.made.flows.push(DraftFlow { src, dst, size: self.shape.activations, start });
+        self.output.flows.push(DraftFlow { src, dst, size: self.shape.activations, start });
         self.kinds.push(StepKind::Pipeline);
         self.ranks[from] = Ready::after(Dependency::Begun(flow), ideal);
         Ready::after(Dependency::Received(flow), ideal)

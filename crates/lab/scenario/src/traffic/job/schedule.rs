@@ -17,20 +17,20 @@ pub(super) enum PassDirection {
 /// Unit of a stage's computing: one micro-batch, one way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct StageStep {
-    pub(super) way: PassDirection,
+    pub(super) direction: PassDirection,
     pub(super) micro_batch: u32,
 }
 
 /// Returns the turns of a stage in an iteration, in order, for a pipeline of `stages` stages.
 pub(super) fn order(schedule: PipelineWord, stage: u32, stages: u32, micro_batches: u32) -> Vec<StageStep> {
-    let ahead = match schedule {
+    let warmup = match schedule {
         PipelineWord::OneForwardOneBackward => (stages - stage - 1).min(micro_batches),
         PipelineWord::Gpipe => micro_batches,
     };
-    let turn = |way| move |micro_batch| StageStep { way, micro_batch };
+    let turn = |direction| move |micro_batch| StageStep { direction, micro_batch };
     let [forward, backward] = [PassDirection::Forward, PassDirection::Backward].map(turn);
-    let steady = (ahead..micro_batches).flat_map(|next| [forward(next), backward(next - ahead)]);
-    (0..ahead).map(forward).chain(steady).chain((micro_batches - ahead..micro_batches).map(backward)).collect()
+    let steady = (warmup..micro_batches).flat_map(|next| [forward(next), backward(next - warmup)]);
+    (0..warmup).map(forward).chain(steady).chain((micro_batches - warmup..micro_batches).map(backward)).collect()
 }
 
 #[cfg(test)]
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     fn shown(schedule: PipelineWord, stage: u32, stages: u32, micro_batches: u32) -> String {
-        let letter = |turn: &StageStep| if turn.way == PassDirection::Forward { 'F' } else { 'B' };
+        let letter = |turn: &StageStep| if turn.direction == PassDirection::Forward { 'F' } else { 'B' };
         let turns = order(schedule, stage, stages, micro_batches);
         turns.iter().map(|turn| format!("{}{}", letter(turn), turn.micro_batch)).collect::<Vec<_>>().join(" ")
     }

@@ -26,7 +26,7 @@ use crate::decode::Located;
 use crate::error::{SourceSpan, SpannedError};
 use crate::random::Draws;
 use crate::traffic::collective::CollectivePlan;
-use crate::traffic::{TrafficContext, places};
+use crate::traffic::{TrafficContext, placement};
 
 /// A rank by its places in its groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,7 +72,7 @@ const MAX_FLOWS: u64 = 10_000_000;
 const MAX_TURNS: u128 = 100_000_000;
 
 impl Shape {
-    pub(super) fn new(job: &Job, draws: Draws, ground: &TrafficContext<'_>) -> Result<Self, SpannedError> {
+    pub(super) fn new(job: &Job, draws: Draws, context: &TrafficContext<'_>) -> Result<Self, SpannedError> {
         let (model, parallel) = (&job.model, &job.parallel);
         let [tensor, stages, copies, expert] =
             [parallel.tensor, parallel.pipeline, parallel.data, parallel.expert].map(|count| count.get());
@@ -91,21 +91,21 @@ impl Shape {
         let tensor_plan = CollectivePlan::all_reduce(*job.collectives.tensor);
         let data_plan = CollectivePlan::all_reduce(*job.collectives.data);
         let expert_copies = copies / expert;
-        for (plan, ranks, origin, what) in [
+        for (plan, ranks, origin, group) in [
             (tensor_plan, tensor, job.collectives.tensor.origin, "tensor"),
             (data_plan, copies, job.collectives.data.origin, "data"),
             (data_plan, expert_copies, job.collectives.data.origin, "data / expert"),
         ] {
-            if plan.by_halves() && !ranks.is_power_of_two() && (what != "data / expert" || experts > 0) {
-                return Err(SpannedError::new(origin, format!("halving-doubling among {ranks} ranks ({what})"))
+            if plan.by_halves() && !ranks.is_power_of_two() && (group != "data / expert" || experts > 0) {
+                return Err(SpannedError::new(origin, format!("halving-doubling among {ranks} ranks ({group})"))
                     .label("expected \"ring\" or \"tree\", or a power of two of ranks"));
             }
         }
-        let hosts = hosts(job, draws, ground)?;
+        let hosts = hosts(job, draws, context)?;
         let sizes = ModelSizes::new(job, experts)?;
         let size = |bytes: u128, origin| {
             let bytes = Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX));
-            ground.size(Located { value: bytes, origin })
+            context.size(Located { value: bytes, origin })
         };
         let (of_params, of_hidden) = (model.params.origin, model.hidden.origin);
         let activations = size(sizes.activations, of_hidden)?;
@@ -172,8 +172,8 @@ impl Shape {
     }
 
     /// Returns the time for which a stage computes on a micro-batch.
-    pub(super) fn compute(&self, stage: u32, way: PassDirection) -> Span {
-        self.compute[stage as usize][usize::from(way == PassDirection::Backward)]
+    pub(super) fn compute(&self, stage: u32, direction: PassDirection) -> Span {
+        self.compute[stage as usize][usize::from(direction == PassDirection::Backward)]
     }
 
     /// The flows of an iteration.
@@ -202,7 +202,7 @@ impl Shape {
                 .label("one host")
                 .help("set `tensor`, `pipeline` or `data` of `parallel` to 2 or more"));
         }
-        let most = u128::from(MAX_FLOWS);
+        let max_flows = u128::from(MAX_FLOWS);
         let iterations = u128::from(job.iterations.get());
         // Steps that ranks take without a flow cost time and memory here, too.
         let turns = 2 * u128::from(self.tensor) * u128::from(self.stages) * u128::from(self.copies) * iterations;
@@ -211,13 +211,13 @@ impl Shape {
             return Err(SpannedError::new(job.micro_batches.origin, message)
                 .label(format!("expected at most {}", MAX_TURNS / turns)));
         }
-        if each.saturating_mul(iterations) <= most {
+        if each.saturating_mul(iterations) <= max_flows {
             return Ok(());
         }
         let message = format!("{} iterations of {each} flows", job.iterations.get());
-        if each <= most {
+        if each <= max_flows {
             return Err(SpannedError::new(job.iterations.origin, message)
-                .label(format!("expected at most {}, of {MAX_FLOWS} flows", most / each)));
+                .label(format!("expected at most {}, of {MAX_FLOWS} flows", max_flows / each)));
         }
         Err(SpannedError::new(job.micro_batches.origin, message)
             .label(format!("expected an iteration of at most {MAX_FLOWS} flows"))
@@ -226,11 +226,11 @@ impl Shape {
 }
 
 /// Refuses a number that cannot be divided into `parts` equal parts.
-fn divides(what: &str, number: u64, origin: SourceSpan, by: &str, parts: u32) -> Result<(), SpannedError> {
+fn divides(key: &str, number: u64, origin: SourceSpan, by: &str, parts: u32) -> Result<(), SpannedError> {
     if number.is_multiple_of(parts.into()) {
         return Ok(());
     }
-    Err(SpannedError::new(origin, format!("`{what}` is {number}, and `{by}` is {parts}"))
+    Err(SpannedError::new(origin, format!("`{key}` is {number}, and `{by}` is {parts}"))
         .label(format!("expected a multiple of {parts}")))
 }
 
@@ -253,7 +253,7 @@ fn experts(job: &Job) -> Result<u64, SpannedError> {
 }
 
 /// The hosts of a job, in the order in which ranks fill them.
-fn hosts(job: &Job, draws: Draws, ground: &TrafficContext<'_>) -> Result<Vec<HostId>, SpannedError> {
+fn hosts(job: &Job, draws: Draws, context: &TrafficContext<'_>) -> Result<Vec<HostId>, SpannedError> {
     let parallel = &job.parallel;
     let [tensor, pipeline, data] = [parallel.tensor, parallel.pipeline, parallel.data].map(|count| count.get());
     let per_host = job.ranks_per_host.get();
@@ -262,7 +262,7 @@ fn hosts(job: &Job, draws: Draws, ground: &TrafficContext<'_>) -> Result<Vec<Hos
         let message = format!("ranks_per_host = {per_host}, and `tensor` is {tensor}");
         return Err(SpannedError::new(job.ranks_per_host.origin, message).label(format!("expected {expected}")));
     }
-    let mut hosts = places::hosts(&job.placement, ground)?;
+    let mut hosts = placement::hosts(&job.placement, context)?;
     let ranks = u128::from(tensor) * u128::from(pipeline) * u128::from(data);
     let wanted = ranks / u128::from(per_host);
     if hosts.len() as u128 != wanted {
@@ -306,30 +306,33 @@ impl ModelSizes {
         let [layers, hidden, sequence] = [model.layers, model.hidden, model.sequence].map(|at| u128::from(at.get()));
         let [tensor, stages, expert] =
             [job.parallel.tensor, job.parallel.pipeline, job.parallel.expert].map(|at| u128::from(at.get()));
-        let usual = || 8u128.saturating_mul(hidden * hidden).saturating_mul(u128::from(experts) * layers);
+        let default_params = || 8u128.saturating_mul(hidden * hidden).saturating_mul(u128::from(experts) * layers);
         let of_experts = match model.expert_params {
             _ if experts == 0 => 0,
-            Some(given) => u128::from(given.value),
-            None => usual(),
+            Some(explicit) => u128::from(explicit.value),
+            None => default_params(),
         };
         let embedding = model.vocabulary.map(|vocabulary| u128::from(vocabulary.get()) * hidden);
-        let apart = of_experts.saturating_add(embedding.unwrap_or(0));
+        let separate_params = of_experts.saturating_add(embedding.unwrap_or(0));
         let params = u128::from(model.params.value);
-        if params <= apart {
+        if params <= separate_params {
             let mut parts = Vec::new();
             parts.extend(embedding.map(|params| format!("{params} of the embedding")));
             parts.extend((experts > 0).then(|| format!("{of_experts} of experts")));
-            let (message, expected) = if apart == 0 {
+            let (message, expected) = if separate_params == 0 {
                 ("a model without parameters".to_owned(), "at least 1".to_owned())
             } else {
-                (format!("{params} parameters, {} among them", parts.join(" and ")), format!("more than {apart}"))
+                (
+                    format!("{params} parameters, {} among them", parts.join(" and ")),
+                    format!("more than {separate_params}"),
+                )
             };
             return Err(SpannedError::new(model.params.origin, message).label(format!("expected {expected}")));
         }
         let bytes = u128::from(model.bytes_per_param.get());
         let tokens = u128::from(job.batch.get()) * sequence;
         Ok(Self {
-            stage: (params - apart).div_ceil(stages),
+            stage: (params - separate_params).div_ceil(stages),
             stages: job.parallel.pipeline.get(),
             tensor,
             experts: of_experts.div_ceil(stages),

@@ -26,8 +26,8 @@ pub(crate) fn cases(all: u32) -> ProptestConfig {
 }
 
 /// Returns the start at `after` a flow was received.
-pub(crate) fn answer(causes: &mut Dependencies, received: u32, after: Span) -> Start {
-    causes.start([Dependency::Received(FlowId(received))], after)
+pub(crate) fn response_start(dependencies: &mut Dependencies, received: u32, after: Span) -> Start {
+    dependencies.start([Dependency::Received(FlowId(received))], after)
 }
 
 /// A flow that starts at 0.
@@ -58,7 +58,7 @@ pub(crate) fn setup(network: Network, flows: Vec<FlowSpec>, stop: Time) -> Setup
         seed: 1,
         stop,
         intra_rtt: Span::from_us(14),
-        causes: Dependencies::default(),
+        dependencies: Dependencies::default(),
         modules: Vec::new(),
         ties: experiment::TieBreak::default(),
     };
@@ -95,14 +95,14 @@ pub(crate) fn agree(
 ) -> Result<(), TestCaseError> {
     // Once all flows are done the engine may end before the stop, with strays on the way: credits, too.
     let all_done = fast.flows.iter().all(|flow| flow.completed.is_set());
-    let but_strays = |flow: &FlowOutcome| {
+    let without_strays = |flow: &FlowOutcome| {
         let CreditStats { sent, received, wasted, .. } = flow.credits;
         let credits = CreditStats { sent: 0, received: received - wasted, wasted: 0, ..flow.credits };
         FlowOutcome { credits: if all_done { credits } else { CreditStats { sent, ..flow.credits } }, ..*flow }
     };
     for (flow, (slow, fast)) in flows.iter().zip(&fast.flows).enumerate() {
         match slow {
-            Some(slow) => prop_assert_eq!(but_strays(slow), but_strays(fast), "flow {}", flow),
+            Some(slow) => prop_assert_eq!(without_strays(slow), without_strays(fast), "flow {}", flow),
             None => prop_assert!(!fast.started.is_set(), "flow {} should not have started", flow),
         }
     }

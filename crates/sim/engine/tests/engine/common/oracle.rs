@@ -12,7 +12,7 @@ use fabric::{Arrival, CreditQueue, InService, LinkId, Losses, MarkAt, Marker, No
 use laws::{ControlLaw, PathInfo};
 use units::{Bytes, PrecomputedRate, Span, Time, mix64};
 
-use super::slow_switch::{SlowSwitch, Wish};
+use super::slow_switch::{SlowSwitch, SwitchAction};
 
 /// Salt of a phantom queue's random decisions, in addition to the port's.
 pub(crate) const PHANTOM: u64 = 0x5048_414e_544f_4d00;
@@ -88,7 +88,7 @@ impl Nic for OracleNic<'_> {
         self.idle_at
     }
     fn transmit(&mut self, packet: Packet) {
-        self.idle_at = self.idle_at.max(packet.time) + lasts(self.config, packet.size.into());
+        self.idle_at = self.idle_at.max(packet.time) + service_time(self.config, packet.size.into());
         self.sent.push(packet);
     }
 }
@@ -131,7 +131,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
                 OracleEvent::ServiceEnds(link) => {
                     let node = self.setup.network.links()[link as usize].from;
                     if self.switches[node.index()].is_some() {
-                        self.switch(node, |it, wishes| it.decide(LinkId(link), now, wishes));
+                        self.switch(node, |it, actions| it.decide(LinkId(link), now, actions));
                     } else {
                         self.service_ends(LinkId(link), now);
                     }
@@ -149,7 +149,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
         for &(flow, outcome) in &self.hosts.outcomes {
             flows[flow as usize] = Some(outcome);
         }
-        for (&flow, counts) in &self.hosts.elsewhere {
+        for (&flow, counts) in &self.hosts.receiver_counters {
             if let Some(flow) = &mut flows[flow as usize] {
                 counts.add_to(flow);
             }
@@ -182,15 +182,15 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
     }
 
     /// Lets a shared-buffer switch act, and performs the actions that it requests.
-    fn switch(&mut self, node: NodeId, acts: impl FnOnce(&mut SlowSwitch<'a>, &mut Vec<Wish>)) {
-        let mut wishes = Vec::new();
-        acts(self.switches[node.index()].as_mut().unwrap(), &mut wishes);
-        for wish in wishes {
-            match wish {
-                Wish::Decides(link, time) => {
+    fn switch(&mut self, node: NodeId, acts: impl FnOnce(&mut SlowSwitch<'a>, &mut Vec<SwitchAction>)) {
+        let mut actions = Vec::new();
+        acts(self.switches[node.index()].as_mut().unwrap(), &mut actions);
+        for action in actions {
+            match action {
+                SwitchAction::Decides(link, time) => {
                     self.at(time, OracleEvent::ServiceEnds(link.0));
                 }
-                Wish::Leaves(link, mut packet, ends) => {
+                SwitchAction::Leaves(link, mut packet, ends) => {
                     packet.time = ends + self.setup.network.port(link).config().delay;
                     if cut(self.setup, link, &packet, ends) {
                         self.ports[link.index()].counters.losses += 1;
@@ -222,7 +222,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
     fn idle_at(&self, up: LinkId) -> Time {
         let port = &self.ports[up.index()];
         let config = self.setup.network.port(up).config();
-        let waiting: Span = port.data.iter().map(|(packet, ..)| lasts(config, packet.size.into())).sum();
+        let waiting: Span = port.data.iter().map(|(packet, ..)| service_time(config, packet.size.into())).sum();
         port.service_ends + waiting
     }
 
@@ -242,9 +242,9 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
         for packet in sent {
             self.enqueue(up, packet);
         }
-        for news in std::mem::take(&mut self.hosts.news) {
-            let src = self.setup.flows[news.flow.0 as usize].src;
-            if self.hosts.hear_of(src.index(), news, self.setup).is_some() {
+        for notice in std::mem::take(&mut self.hosts.notices) {
+            let src = self.setup.flows[notice.flow.0 as usize].src;
+            if self.hosts.on_dependency_met(src.index(), notice, self.setup).is_some() {
                 self.wake(src.0);
             }
         }
@@ -277,7 +277,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
         if self.switches[to.index()].is_some() {
             let reverse = self.setup.network.links()[link.index()].reverse;
             let from = (reverse.0 - self.setup.network.links_out(to).start) as usize;
-            self.switch(to, |it, wishes| it.arrive(from, out, packet, wishes));
+            self.switch(to, |it, actions| it.arrive(from, out, packet, actions));
         } else if !matches!(packet.kind(), engine::BodyKind::Pause | engine::BodyKind::Resume) {
             self.enqueue(out, packet);
         }
@@ -310,7 +310,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
         // Bytes that wait at a NIC count as their service time, bytes that wait at a switch by number.
         let service = |packet: &Packet| {
             let size = packet.size.into();
-            if is_nic { lasts(config, size) } else { exact(serializer, size) }
+            if is_nic { service_time(config, size) } else { exact(serializer, size) }
         };
         let salt = salt(self.setup, link);
         let port = &mut self.ports[link.index()];
@@ -377,13 +377,13 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
             let full = long(drain, phantom.size);
             port.phantom_empty_at = now + (backlog + exact(drain, packet.size.into())).min(full);
         }
-        let counted = if is_nic { InService::Remainder } else { config.in_service };
+        let counted = if is_nic { InService::Remaining } else { config.in_service };
         let counts = trim.is_none() || of_class(false);
         let backlog = if trim.is_some() { data } else { waiting }
             + match (counted, port.in_service.as_ref().filter(|_| counts)) {
-                (InService::Remainder, None) if trim.is_some() => Span::ZERO,
-                (InService::Remainder, _) => remainder,
-                (InService::Whole, Some(serving)) if remainder > Span::ZERO => service(serving),
+                (InService::Remaining, None) if trim.is_some() => Span::ZERO,
+                (InService::Remaining, _) => remainder,
+                (InService::All, Some(serving)) if remainder > Span::ZERO => service(serving),
                 _ => Span::ZERO,
             };
         if let Some(ecn) = &config.ecn {
@@ -408,7 +408,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
             port.data.push_back(entry);
         }
         // A packet that is served at once counts by the remainder of its service.
-        let own = if port.in_service.is_some() { service(&packet) } else { lasts(config, packet.size.into()) };
+        let own = if port.in_service.is_some() { service(&packet) } else { service_time(config, packet.size.into()) };
         port.max_backlog = port.max_backlog.max(waiting + remainder + own);
         // A credit with tokens that become available at this very time comes after the arrivals at that time.
         if port.in_service.is_none() {
@@ -453,7 +453,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
             count_if(loses, &mut port.counters, &packet);
             loses
         });
-        port.service_ends = now + lasts(&config, packet.size.into());
+        port.service_ends = now + service_time(&config, packet.size.into());
         if marked {
             packet.mark();
         }
@@ -474,7 +474,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
             _ => None,
         };
         for (packet, _, lost) in in_order.into_iter().flatten() {
-            ends += lasts(params.config(), packet.size.into());
+            ends += service_time(params.config(), packet.size.into());
             let mut leaves = *packet;
             leaves.time = ends + params.config().delay;
             if *lost == Some(false) && cut(self.setup, link, &leaves, ends) {
@@ -520,7 +520,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
         let lost = port.losses.loses(params, salt, &first.arrival());
         count_if(lost, &mut port.counters, &first);
         count(&mut port.counters, &first, false);
-        let ends = now + lasts(params.config(), first.size.into());
+        let ends = now + service_time(params.config(), first.size.into());
         port.service_ends = ends;
         port.in_service = Some(first);
         self.leave(link, first, ends, lost);
@@ -564,7 +564,7 @@ fn bucket(queue: &CreditQueue, serializer: PrecomputedRate) -> Span {
 }
 
 /// Returns the service time of a packet: the transmission time of its bytes, in whole ticks, if there are any.
-pub(crate) fn lasts(config: &PortConfig, size: u32) -> Span {
+pub(crate) fn service_time(config: &PortConfig, size: u32) -> Span {
     if config.tick.is_none() {
         return exact(PrecomputedRate::new(config.rate), size);
     }

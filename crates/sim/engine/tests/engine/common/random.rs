@@ -57,7 +57,7 @@ fn port(
                 control_priority: control_priority || trim.is_some(),
                 trim,
                 mark_at: if dequeue { MarkAt::Dequeue } else { MarkAt::Enqueue },
-                in_service: [InService::Remainder, InService::Whole, InService::Excluded][in_service as usize],
+                in_service: [InService::Remaining, InService::All, InService::None][in_service as usize],
                 loss: Frac::millionths(loss_ppm),
                 gate,
                 credits,
@@ -197,28 +197,28 @@ pub(crate) fn case_with(
             let hosts = network.hosts().len() as u32;
             let mut last_dst = 0;
             let mut last_of = BTreeMap::new();
-            let mut causes = Dependencies::default();
+            let mut dependencies = Dependencies::default();
             let specs: Vec<FlowSpec> = (0u32..)
                 .zip(flows)
                 .map(|(index, (src, other, size, start_us, after))| {
                     // Every tenth is the answer to the one before.
-                    let answers = index > 0 && start_us % 10 == 0;
-                    let src = if answers { last_dst } else { src % hosts };
+                    let is_response = index > 0 && start_us % 10 == 0;
+                    let src = if is_response { last_dst } else { src % hosts };
                     let dst = (src + 1 + other % (hosts - 1)) % hosts;
                     last_dst = dst;
                     let start = match index.checked_sub(1) {
                         // Two in three wait for an earlier flow of their own, too, if there is one; one in five for any other's end.
-                        Some(previous) if answers => {
+                        Some(previous) if is_response => {
                             let own = last_of.get(&src).copied().filter(|_| after > 1).map(Dependency::Begun);
                             let other = (after == 4).then(|| Dependency::Complete(FlowId(other % index)));
                             let all = [Dependency::Received(FlowId(previous))].into_iter().chain(own).chain(other);
-                            causes.start(all, Span::from_us(start_us as i64 % 3))
+                            dependencies.start(all, Span::from_us(start_us as i64 % 3))
                         }
                         // Every third of these waits until another has come anywhere, too, and computes.
                         Some(previous) if after == 0 => {
-                            let came = (start_us % 3 == 0).then(|| Dependency::Received(FlowId(other % index)));
-                            let all = [Dependency::Complete(FlowId(previous))].into_iter().chain(came);
-                            causes.start(all, Span::from_us(came.map_or(0, |_| start_us as i64 % 20)))
+                            let received = (start_us % 3 == 0).then(|| Dependency::Received(FlowId(other % index)));
+                            let all = [Dependency::Complete(FlowId(previous))].into_iter().chain(received);
+                            dependencies.start(all, Span::from_us(received.map_or(0, |_| start_us as i64 % 20)))
                         }
                         _ => Start::At(Time::from_us(start_us)),
                     };
@@ -263,18 +263,18 @@ pub(crate) fn case_with(
                 seed,
                 stop,
                 intra_rtt: Span::from_us(14),
-                causes,
+                dependencies,
                 modules: Vec::new(),
                 ties: experiment::TieBreak::default(),
             };
             let kind = LawKind::ALL[kind];
             // In a seventh of the cases receivers' hosts send credits.
-            let gives = seed.is_multiple_of(7) && !kind.info().credits;
-            if gives {
+            let has_receiver_credits = seed.is_multiple_of(7) && !kind.info().credits;
+            if has_receiver_credits {
                 setup.host.receiver_credits = true;
                 setup.flows.iter_mut().for_each(|flow| flow.kept = false);
             }
-            if gives || kind.info().credits {
+            if has_receiver_credits || kind.info().credits {
                 uncoded(&mut setup);
                 one_law(&mut setup);
             }
@@ -315,9 +315,9 @@ fn failing(network: Network, seed: u64) -> (Network, Routes) {
 /// A gate: of no use to ports with queues of their own.
 fn gate() -> impl Strategy<Value = IngressLimit> {
     let headroom = prop_oneof![Just(0), 0..20_000u64, 20_000..100_000u64];
-    (limit(), prop_oneof![Just(0), 0..10_000u64], headroom).prop_map(|(off, hysteresis, headroom)| IngressLimit {
-        off,
-        hysteresis: Bytes::new(hysteresis),
+    (limit(), prop_oneof![Just(0), 0..10_000u64], headroom).prop_map(|(xoff, xon_offset, headroom)| IngressLimit {
+        xoff,
+        xon_offset: Bytes::new(xon_offset),
         headroom: Bytes::new(headroom),
     })
 }

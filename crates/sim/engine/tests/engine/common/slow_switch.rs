@@ -8,10 +8,10 @@ use experiment::{LinkOutcome, Setup, SwitchOutcome};
 use fabric::{Arrival, CLASSES, InService, Limit, LinkId, Losses, MarkAt, NodeId, PortConfig, Switch};
 use units::{Bytes, PrecomputedRate, Span, Time};
 
-use super::oracle::{PHANTOM, buffer, count, draw, exact, lasts, long, marker, salt};
+use super::oracle::{PHANTOM, buffer, count, draw, exact, long, marker, salt, service_time};
 
 /// A packet that waits.
-struct Lying {
+struct WaitingPacket {
     packet: Packet,
     /// The port of the cable that it is booked on.
     booked: Option<usize>,
@@ -20,7 +20,7 @@ struct Lying {
 
 #[derive(Default)]
 struct SlowPort {
-    queues: [VecDeque<Lying>; CLASSES],
+    queues: [VecDeque<WaitingPacket>; CLASSES],
     busy_until: Time,
     /// Transmission time of the packet that was served last, by its bytes.
     serving: Span,
@@ -34,7 +34,7 @@ struct SlowPort {
 }
 
 /// Requests of the switch to the engine.
-pub(crate) enum Wish {
+pub(crate) enum SwitchAction {
     /// A packet's last bit will have left by this link then.
     Leaves(LinkId, Packet, Time),
     /// A port chooses the packet to serve at this time, after all arrivals at that time.
@@ -95,8 +95,8 @@ impl<'a> SlowSwitch<'a> {
 
     /// Bytes booked on a cable's class, all ports gone through.
     fn held_by(&self, cable: usize, class: usize) -> u64 {
-        let lying = self.ports.iter().flat_map(|port| &port.queues[class]);
-        lying.filter(|it| it.booked == Some(cable)).map(|it| u64::from(it.packet.size)).sum()
+        let packet_in_queue = self.ports.iter().flat_map(|port| &port.queues[class]);
+        packet_in_queue.filter(|it| it.booked == Some(cable)).map(|it| u64::from(it.packet.size)).sum()
     }
 
     fn headroom_of(&self, cable: usize, class: usize) -> u64 {
@@ -129,22 +129,22 @@ impl<'a> SlowSwitch<'a> {
 
     /// Returns the limit of a cable's class in the shared part.
     fn threshold(&self, cable: usize, class: usize) -> u64 {
-        match self.port_config(cable).gate.off {
+        match self.port_config(cable).gate.xoff {
             Limit::Bytes(bytes) => bytes.get().min(self.shared_by(cable, class) + self.free()),
             Limit::Alpha(alpha) => alpha.of(self.free()),
         }
     }
 
     /// A packet arrives over the cable of port `from` and is to leave by `to`.
-    pub(crate) fn arrive(&mut self, from: usize, to: LinkId, packet: Packet, wishes: &mut Vec<Wish>) {
+    pub(crate) fn arrive(&mut self, from: usize, to: LinkId, packet: Packet, actions: &mut Vec<SwitchAction>) {
         let (now, to) = (packet.time, (to.0 - self.first_link) as usize);
         if matches!(packet.kind(), BodyKind::Pause | BodyKind::Resume) {
-            self.stop_or_go(from, usize::from(packet.class()), packet.kind() == BodyKind::Pause, now, wishes);
+            self.set_paused(from, usize::from(packet.class()), packet.kind() == BodyKind::Pause, now, actions);
             return;
         }
         let class = self.class(to, &packet);
         if class == 0 {
-            self.join(to, Lying { packet, booked: None, marked: false }, wishes);
+            self.join(to, WaitingPacket { packet, booked: None, marked: false }, actions);
             return;
         }
         let size = u64::from(packet.size);
@@ -177,8 +177,8 @@ impl<'a> SlowSwitch<'a> {
             self.headroom.insert((from, class), headroom);
         }
         // From here on it lies in the switch, though it may be gone at once.
-        let asked = self.asks(from, class);
-        self.ports[to].queues[class].push_back(Lying { packet, booked: Some(from), marked: false });
+        let was_asked = self.should_pause(from, class);
+        self.ports[to].queues[class].push_back(WaitingPacket { packet, booked: Some(from), marked: false });
         let held: u64 =
             (0..self.ports.len()).map(|port| (1..CLASSES).map(|it| self.held_by(port, it)).sum::<u64>()).sum();
         self.most_held = self.most_held.max(held);
@@ -186,30 +186,30 @@ impl<'a> SlowSwitch<'a> {
         if self.config.pfc.is_some() && full {
             self.full.insert((from, class));
         }
-        let lying = self.ports[to].queues[class].pop_back().unwrap();
-        self.tell(from, class, asked, now, wishes);
-        self.join(to, lying, wishes);
+        let packet_in_queue = self.ports[to].queues[class].pop_back().unwrap();
+        self.send_frame(from, class, was_asked, now, actions);
+        self.join(to, packet_in_queue, actions);
     }
 
     /// Returns whether the sender at a cable's other end is to pause.
-    fn asks(&self, cable: usize, class: usize) -> bool {
+    fn should_pause(&self, cable: usize, class: usize) -> bool {
         let relays = self.config.pfc.is_some_and(|pfc| pfc.relay);
         let mut others = (0..self.ports.len()).filter(|&port| port != cable);
         self.full.contains(&(cable, class)) || relays && others.any(|port| self.ports[port].stopped[class])
     }
 
     /// Sends a frame if the pause state requested of a cable's other end has changed.
-    fn tell(&mut self, cable: usize, class: usize, asked: bool, now: Time, wishes: &mut Vec<Wish>) {
-        let asks = self.asks(cable, class);
-        let Some(pfc) = self.config.pfc.filter(|_| asks != asked) else { return };
+    fn send_frame(&mut self, cable: usize, class: usize, was_asked: bool, now: Time, actions: &mut Vec<SwitchAction>) {
+        let should_pause = self.should_pause(cable, class);
+        let Some(pfc) = self.config.pfc.filter(|_| should_pause != was_asked) else { return };
         let header =
             ForwardingHeader { time: now, size: pfc.frame as u16, class: class as u8, ..ForwardingHeader::default() };
-        let packet = Packet::new(header, if asks { Body::Pause } else { Body::Resume });
-        self.join(cable, Lying { packet, booked: None, marked: false }, wishes);
+        let packet = Packet::new(header, if should_pause { Body::Pause } else { Body::Resume });
+        self.join(cable, WaitingPacket { packet, booked: None, marked: false }, actions);
     }
 
-    fn stop_or_go(&mut self, port: usize, class: usize, stops: bool, now: Time, wishes: &mut Vec<Wish>) {
-        let asked: Vec<bool> = (0..self.ports.len()).map(|cable| self.asks(cable, class)).collect();
+    fn set_paused(&mut self, port: usize, class: usize, stops: bool, now: Time, actions: &mut Vec<SwitchAction>) {
+        let was_asked: Vec<bool> = (0..self.ports.len()).map(|cable| self.should_pause(cable, class)).collect();
         let target = &mut self.ports[port];
         let was_stopped = target.stopped.contains(&true);
         target.counters.pauses += u64::from(stops && !target.stopped[class]);
@@ -219,77 +219,77 @@ impl<'a> SlowSwitch<'a> {
             (true, false) => target.counters.paused += now.since(target.stopped_since),
             _ => {}
         }
-        wishes.push(Wish::Decides(self.link(port), now.max(self.ports[port].busy_until)));
-        for (cable, asked) in asked.into_iter().enumerate() {
-            self.tell(cable, class, asked, now, wishes);
+        actions.push(SwitchAction::Decides(self.link(port), now.max(self.ports[port].busy_until)));
+        for (cable, was_asked) in was_asked.into_iter().enumerate() {
+            self.send_frame(cable, class, was_asked, now, actions);
         }
     }
 
     /// A packet joins a port's queue, or leaves at once where nothing is before it.
-    fn join(&mut self, to: usize, mut lying: Lying, wishes: &mut Vec<Wish>) {
+    fn join(&mut self, to: usize, mut packet_in_queue: WaitingPacket, actions: &mut Vec<SwitchAction>) {
         let config = self.port_config(to);
-        let is_frame = |it: &Lying| matches!(it.packet.kind(), BodyKind::Pause | BodyKind::Resume);
-        let of_class = |it: &&mut Lying| is_frame(it) && it.packet.class() == lying.packet.class();
-        if is_frame(&lying)
+        let is_frame = |it: &WaitingPacket| matches!(it.packet.kind(), BodyKind::Pause | BodyKind::Resume);
+        let of_class = |it: &&mut WaitingPacket| is_frame(it) && it.packet.class() == packet_in_queue.packet.class();
+        if is_frame(&packet_in_queue)
             && let Some(waits) = self.ports[to].queues[0].iter_mut().find(of_class)
         {
             // The frame has the present state; nothing more is sent.
-            *waits = lying;
+            *waits = packet_in_queue;
             return;
         }
         let serializer = PrecomputedRate::new(config.rate);
         let salt = salt(self.setup, self.link(to));
-        let arrival = fabric::QueueItem::arrival(&lying.packet);
+        let arrival = fabric::QueueItem::arrival(&packet_in_queue.packet);
         let now = arrival.now;
-        let class = self.class(to, &lying.packet);
+        let class = self.class(to, &packet_in_queue.packet);
         let before = self.before(to, class);
         let port = &mut self.ports[to];
         if let Some(phantom) = &config.phantom {
             let drain = PrecomputedRate::new(config.rate.scaled(phantom.drain));
             let backlog = port.phantom_empty_at.saturating_since(now);
-            lying.marked = marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ PHANTOM, &arrival));
+            packet_in_queue.marked = marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ PHANTOM, &arrival));
             let full = long(drain, phantom.size);
-            port.phantom_empty_at = now + (backlog + exact(drain, lying.packet.size.into())).min(full);
+            port.phantom_empty_at = now + (backlog + exact(drain, packet_in_queue.packet.size.into())).min(full);
         }
         let rest = port.busy_until.saturating_since(now);
         let backlog = before
             + match config.in_service {
-                InService::Remainder => rest,
-                InService::Whole if rest > Span::ZERO => port.serving,
-                InService::Whole | InService::Excluded => Span::ZERO,
+                InService::Remaining => rest,
+                InService::All if rest > Span::ZERO => port.serving,
+                InService::All | InService::None => Span::ZERO,
             };
         if let Some(ecn) = &config.ecn {
-            lying.marked |= marker(ecn, serializer).marks(backlog, || draw(salt, &arrival));
+            packet_in_queue.marked |= marker(ecn, serializer).marks(backlog, || draw(salt, &arrival));
         }
-        lying.marked &= arrival.ecn_capable;
+        packet_in_queue.marked &= arrival.ecn_capable;
         let may_leave = |it: &SlowPort, class: usize| !it.stopped[class] && !it.queues[class].is_empty();
         let at_once =
             port.busy_until < now && !port.stopped[class] && !(0..CLASSES).any(|class| may_leave(port, class));
         if at_once {
-            self.serve(to, class, &lying, now, wishes);
+            self.serve(to, class, &packet_in_queue, now, actions);
             return;
         }
-        if is_frame(&lying) {
+        if is_frame(&packet_in_queue) {
             let frames = port.queues[0].iter().filter(|it| is_frame(it)).count();
-            port.queues[0].insert(frames, lying);
+            port.queues[0].insert(frames, packet_in_queue);
         } else {
-            port.queues[class].push_back(lying);
+            port.queues[class].push_back(packet_in_queue);
         }
         let queue =
             port.queues.iter().flatten().map(|it| Bytes::new(it.packet.size.into())).fold(Bytes::ZERO, |a, b| a + b);
         port.counters.max_queue = port.counters.max_queue.max(queue);
-        wishes.push(Wish::Decides(LinkId(self.first_link + to as u32), now.max(self.ports[to].busy_until)));
+        actions.push(SwitchAction::Decides(LinkId(self.first_link + to as u32), now.max(self.ports[to].busy_until)));
     }
 
     /// Service time of a class's waiting packets and of the control packets that precede them.
     fn before(&self, port: usize, class: usize) -> Span {
         let classes = if class == 0 { vec![0] } else { vec![0, class] };
-        let lying = classes.into_iter().flat_map(|class| &self.ports[port].queues[class]);
-        lying.map(|it| self.service(port, &it.packet)).sum()
+        let packet_in_queue = classes.into_iter().flat_map(|class| &self.ports[port].queues[class]);
+        packet_in_queue.map(|it| self.service(port, &it.packet)).sum()
     }
 
     /// A port takes the next packet, if it is free and has one that may leave: control first, data classes in turn.
-    pub(crate) fn decide(&mut self, link: LinkId, now: Time, wishes: &mut Vec<Wish>) {
+    pub(crate) fn decide(&mut self, link: LinkId, now: Time, actions: &mut Vec<SwitchAction>) {
         let port = (link.0 - self.first_link) as usize;
         let target = &mut self.ports[port];
         if target.busy_until > now {
@@ -298,22 +298,29 @@ impl<'a> SlowSwitch<'a> {
         let turns = std::iter::once(0).chain((1..CLASSES).map(|step| (target.turn + step - 1) % (CLASSES - 1) + 1));
         for class in turns {
             if !target.stopped[class]
-                && let Some(lying) = target.queues[class].pop_front()
+                && let Some(packet_in_queue) = target.queues[class].pop_front()
             {
-                self.serve(port, class, &lying, now, wishes);
+                self.serve(port, class, &packet_in_queue, now, actions);
                 return;
             }
         }
     }
 
-    fn serve(&mut self, port: usize, class: usize, lying: &Lying, now: Time, wishes: &mut Vec<Wish>) {
+    fn serve(
+        &mut self,
+        port: usize,
+        class: usize,
+        packet_in_queue: &WaitingPacket,
+        now: Time,
+        actions: &mut Vec<SwitchAction>,
+    ) {
         let (config, link) = (self.port_config(port), self.link(port));
         let serializer = PrecomputedRate::new(config.rate);
         let salt = salt(self.setup, link);
-        let Lying { mut packet, booked, mut marked } = *lying;
-        let came = fabric::QueueItem::arrival(&packet);
+        let WaitingPacket { mut packet, booked, mut marked } = *packet_in_queue;
+        let arrival = fabric::QueueItem::arrival(&packet);
         if config.mark_at == MarkAt::Dequeue {
-            let at = Arrival { now, ..came };
+            let at = Arrival { now, ..arrival };
             marked = config
                 .ecn
                 .is_some_and(|ecn| marker(&ecn, serializer).marks(self.before(port, class), || draw(salt, &at)));
@@ -324,10 +331,10 @@ impl<'a> SlowSwitch<'a> {
             }
             marked &= at.ecn_capable;
         }
-        let (serving, service) = (self.service(port, &packet), lasts(config, packet.size.into()));
+        let (serving, service) = (self.service(port, &packet), service_time(config, packet.size.into()));
         let params = self.setup.network.port(link);
         let port = &mut self.ports[port];
-        let lost = !packet.is_frame() && port.losses.loses(params, salt, &came);
+        let lost = !packet.is_frame() && port.losses.loses(params, salt, &arrival);
         if lost {
             packet.count_in(&mut port.counters.lost);
         }
@@ -341,20 +348,20 @@ impl<'a> SlowSwitch<'a> {
             packet.mark();
         }
         if !lost {
-            wishes.push(Wish::Leaves(link, packet, now + service));
+            actions.push(SwitchAction::Leaves(link, packet, now + service));
         }
-        wishes.push(Wish::Decides(link, now + service));
+        actions.push(SwitchAction::Decides(link, now + service));
         // It has left the buffer: its space is free, headroom first.
         let Some(cable) = booked else { return };
-        let asked = self.asks(cable, class);
+        let was_asked = self.should_pause(cable, class);
         let headroom = self.headroom_of(cable, class).saturating_sub(size);
         self.headroom.insert((cable, class), headroom);
         let shared = self.shared_by(cable, class);
-        let hysteresis = self.port_config(cable).gate.hysteresis.get();
+        let hysteresis = self.port_config(cable).gate.xon_offset.get();
         if headroom == 0 && (shared == 0 || shared + hysteresis <= self.threshold(cable, class)) {
             self.full.remove(&(cable, class));
         }
-        self.tell(cable, class, asked, now, wishes);
+        self.send_frame(cable, class, was_asked, now, actions);
     }
 
     pub(crate) fn outcome(&self) -> SwitchOutcome {

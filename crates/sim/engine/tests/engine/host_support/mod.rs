@@ -66,14 +66,14 @@ pub(crate) enum LawFeedback {
 /// A law with settable limits that records its feedback, and sets a timer when it receives marks.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct WitnessLaw {
-    pub(crate) told: Rc<RefCell<Vec<LawFeedback>>>,
+    pub(crate) feedback: Rc<RefCell<Vec<LawFeedback>>>,
     pub(crate) window: u64,
     /// The rate at first, and from the first acknowledgement on.
     pub(crate) rates: Option<(Rate, Rate)>,
-    pub(crate) retimes: bool,
+    pub(crate) reschedules: bool,
     pub(crate) timer_after: Option<Span>,
     pub(crate) timer: Option<Time>,
-    pub(crate) heard: bool,
+    pub(crate) has_acks: bool,
 }
 
 impl WitnessLaw {
@@ -81,15 +81,15 @@ impl WitnessLaw {
         Self { window, ..Self::default() }
     }
 
-    fn say(&self, told: LawFeedback) {
-        self.told.borrow_mut().push(told);
+    fn record(&self, feedback: LawFeedback) {
+        self.feedback.borrow_mut().push(feedback);
     }
 }
 
 impl ControlLaw for WitnessLaw {
     fn on_ack(&mut self, ack: &Ack) {
-        self.heard = true;
-        self.say(LawFeedback::Ack {
+        self.has_acks = true;
+        self.record(LawFeedback::Ack {
             now: ack.now,
             rtt: ack.rtt,
             acked: ack.acked.get(),
@@ -99,25 +99,25 @@ impl ControlLaw for WitnessLaw {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.say(LawFeedback::Loss { now: loss.now, lost: loss.lost.get(), cause: loss.cause });
+        self.record(LawFeedback::Loss { now: loss.now, lost: loss.lost.get(), cause: loss.cause });
     }
 
     fn on_notification(&mut self, notification: &Notification) {
         match *notification {
             Notification::Cnp { now } => {
-                self.say(LawFeedback::Cnp(now));
+                self.record(LawFeedback::Cnp(now));
                 self.timer = self.timer_after.map(|after| now + after);
             }
-            Notification::DirectCnp { now } => self.say(LawFeedback::DirectCnp(now)),
+            Notification::DirectCnp { now } => self.record(LawFeedback::DirectCnp(now)),
             Notification::DirectInt { now, sent_at, hops } => {
-                self.say(LawFeedback::DirectInt { now, sent_at, hops: hops.len() });
+                self.record(LawFeedback::DirectInt { now, sent_at, hops: hops.len() });
             }
             _ => {}
         }
     }
 
     fn on_timer(&mut self, now: Time) {
-        self.say(LawFeedback::Timer(now));
+        self.record(LawFeedback::Timer(now));
         self.timer = None;
     }
 
@@ -126,11 +126,11 @@ impl ControlLaw for WitnessLaw {
     }
 
     fn rate_change_is_immediate(&self) -> bool {
-        self.retimes
+        self.reschedules
     }
 
     fn send_limits(&self) -> SendLimits {
-        let rate = self.rates.map_or(Rate::MAX, |(first, then)| if self.heard { then } else { first });
+        let rate = self.rates.map_or(Rate::MAX, |(first, then)| if self.has_acks { then } else { first });
         SendLimits { window: Bytes::new(self.window), pacing: rate }
     }
 

@@ -53,9 +53,9 @@ impl Flood {
         check(&self.receiver);
     }
 
-    /// Reads at most `most` bytes of a stream, and returns how many there were.
-    fn read(&mut self, id: StreamId, most: usize) -> u64 {
-        let bytes = self.receiver.read(id, &mut vec![0; most]).map_or(0, |read| read.bytes as u64);
+    /// Reads at most `max_len` bytes of a stream, and returns how many there were.
+    fn read(&mut self, id: StreamId, max_len: usize) -> u64 {
+        let bytes = self.receiver.read(id, &mut vec![0; max_len]).map_or(0, |read| read.bytes as u64);
         if let Some(read) = self.read.get_mut(&id) {
             *read += bytes;
         }
@@ -85,15 +85,15 @@ impl Flood {
 /// However many streams are full and unread, a stream that is read gets all requested bytes, and so does each that is
 /// read again.
 #[test]
-fn streams_that_nobody_reads_stop_no_other() {
+fn unread_streams_do_not_block_others() {
     let more = 4 * WINDOW;
     for stalled in [8, 9, 12, 15, 16, 20, 31] {
         let mut flood = Flood::new(ROOMY);
         let full: Vec<StreamId> = (0..stalled).map(|_| flood.open().unwrap()).collect();
         let reader = flood.open().unwrap();
         assert_eq!(flood.drain(reader, more), more, "{stalled} stalled");
-        let held = |flood: &Flood, id: &StreamId| flood.receiver.receiving[id].held() as u64;
-        let windows = full.iter().filter(|id| held(&flood, id) == WINDOW).count();
+        let buffered = |flood: &Flood, id: &StreamId| flood.receiver.receiving[id].buffered_bytes() as u64;
+        let windows = full.iter().filter(|id| buffered(&flood, id) == WINDOW).count();
         assert!(windows >= full.len().min(16), "{windows} of {stalled} have a whole window");
         assert_eq!(flood.drain(full[0], more), more, "{stalled} stalled, and one resumes");
         // Closed streams make room for the others.
@@ -110,7 +110,7 @@ fn streams_that_nobody_reads_stop_no_other() {
 /// The connection's limit arrives before the limits of the streams that returned the bytes: others do not take their part
 /// meanwhile.
 #[test]
-fn limits_of_streams_may_come_late() {
+fn stream_limits_may_arrive_late() {
     let mut flood = Flood::new(ROOMY);
     let all: Vec<StreamId> = core::iter::from_fn(|| flood.open()).collect();
     assert_eq!(all.len() as u64, STREAMS);
@@ -133,17 +133,17 @@ fn limits_of_streams_may_come_late() {
 
 /// A stream without others has its whole window, even if the connection has no more than that.
 #[test]
-fn what_is_reserved_takes_nothing_from_a_stream_alone() {
+fn reservations_do_not_limit_a_single_stream() {
     for max_data in [WINDOW, WINDOW + 1, 2 * WINDOW, ROOMY.max_data] {
         let mut flood = Flood::new(Limits { max_data, ..ROOMY });
         let id = flood.open().unwrap();
-        assert_eq!(flood.receiver.receiving[&id].held() as u64, WINDOW, "{max_data}");
+        assert_eq!(flood.receiver.receiving[&id].buffered_bytes() as u64, WINDOW, "{max_data}");
     }
 }
 
 /// While there is enough credit, limits are sent only once per half window read.
 #[test]
-fn limits_are_told_seldom_while_there_is_enough() {
+fn limits_are_rarely_sent_while_credit_suffices() {
     let mut flood = Flood::new(ROOMY);
     let id = flood.open().unwrap();
     let mut event = 0;
@@ -159,14 +159,14 @@ fn limits_are_told_seldom_while_there_is_enough() {
 #[derive(Clone, Debug)]
 enum CreditOp {
     Open,
-    Read { stream: usize, most: usize },
+    Read { stream: usize, max_len: usize },
     Stop(usize),
 }
 
 fn op() -> impl Strategy<Value = CreditOp> {
     prop_oneof![
         3 => Just(CreditOp::Open),
-        3 => (0usize..40, 1usize..300_000).prop_map(|(stream, most)| CreditOp::Read { stream, most }),
+        3 => (0usize..40, 1usize..300_000).prop_map(|(stream, max_len)| CreditOp::Read { stream, max_len }),
         1 => (0usize..40).prop_map(CreditOp::Stop),
     ]
 }
@@ -177,7 +177,7 @@ proptest! {
     /// Each stream that is read from now on continues for as long as it is read, regardless of earlier calls of the
     /// applications.
     #[test]
-    fn who_reads_goes_on(ops in proptest::collection::vec(op(), 1..80), windows in 1u64..18, window in 1u64 << 10..1 << 17) {
+    fn reading_keeps_a_stream_going(ops in proptest::collection::vec(op(), 1..80), windows in 1u64..18, window in 1u64 << 10..1 << 17) {
         let reserved = reservation(window);
         let max_data = windows * window + STREAMS * reserved;
         let mut flood = Flood::new(Limits { max_data, max_stream_data: window, ..ROOMY });
@@ -185,9 +185,9 @@ proptest! {
             let at = |flood: &Flood, stream: usize| flood.read.keys().nth(stream % flood.read.len().max(1)).copied();
             match op {
                 CreditOp::Open => drop(flood.open()),
-                CreditOp::Read { stream, most } => {
+                CreditOp::Read { stream, max_len } => {
                     if let Some(id) = at(&flood, stream) {
-                        flood.read(id, most);
+                        flood.read(id, max_len);
                     }
                 }
                 CreditOp::Stop(stream) => {

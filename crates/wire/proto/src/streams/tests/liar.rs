@@ -122,8 +122,8 @@ fn apply(end: &mut Streams, op: &LiarOp) -> Result<(), StreamError> {
 proptest! {
     /// Lies cause no panic and no memory beyond the limits, even if the connection is not closed.
     #[test]
-    fn lies_cost_no_memory(ops in proptest::collection::vec(op(), 1..300), is_caller: bool, max_data in 1u64..1200) {
-        let side = if is_caller { Side::Client } else { Side::Listener };
+    fn malicious_frames_cost_no_memory(ops in proptest::collection::vec(op(), 1..300), is_client: bool, max_data in 1u64..1200) {
+        let side = if is_client { Side::Client } else { Side::Listener };
         let mut end = Streams::new(side, Limits { max_data, ..LIMITS }, 200);
         end.set_peer_limits(LIMITS);
         for op in &ops {

@@ -24,23 +24,23 @@ enum LinkOp {
 }
 
 fn op() -> impl Strategy<Value = LinkOp> {
-    let place = || (0usize..2, any::<Index>());
+    let end_and_index = || (0usize..2, any::<Index>());
     prop_oneof![
         2 => (0usize..2, any::<bool>()).prop_map(|(end, one_way)| LinkOp::Open { end, one_way }),
         1 => (0usize..2, 0u64..300).prop_map(|(end, total)| LinkOp::OpenMessage { end, total }),
-        6 => (place(), 0usize..200).prop_map(|((end, stream), len)| LinkOp::Write { end, stream, len }),
-        2 => place().prop_map(|(end, stream)| LinkOp::Finish { end, stream }),
-        1 => place().prop_map(|(end, stream)| LinkOp::Reset { end, stream }),
-        1 => place().prop_map(|(end, stream)| LinkOp::Stop { end, stream }),
-        1 => (place(), -2i32..3).prop_map(|((end, stream), priority)| LinkOp::Priority { end, stream, priority }),
-        4 => (place(), 0usize..300).prop_map(|((end, stream), len)| LinkOp::Read { end, stream, len }),
+        6 => (end_and_index(), 0usize..200).prop_map(|((end, stream), len)| LinkOp::Write { end, stream, len }),
+        2 => end_and_index().prop_map(|(end, stream)| LinkOp::Finish { end, stream }),
+        1 => end_and_index().prop_map(|(end, stream)| LinkOp::Reset { end, stream }),
+        1 => end_and_index().prop_map(|(end, stream)| LinkOp::Stop { end, stream }),
+        1 => (end_and_index(), -2i32..3).prop_map(|((end, stream), priority)| LinkOp::Priority { end, stream, priority }),
+        4 => (end_and_index(), 0usize..300).prop_map(|((end, stream), len)| LinkOp::Read { end, stream, len }),
         2 => (0usize..2).prop_map(|end| LinkOp::Accept { end }),
         2 => (0usize..2).prop_map(|end| LinkOp::Events { end }),
         8 => (0usize..2, 4usize..150).prop_map(|(end, size)| LinkOp::Send { end, size }),
-        8 => place().prop_map(|(end, packet)| LinkOp::Arrive { end, packet }),
-        6 => place().prop_map(|(end, packet)| LinkOp::Ack { end, packet }),
-        3 => place().prop_map(|(end, packet)| LinkOp::Lose { end, packet }),
-        2 => place().prop_map(|(end, packet)| LinkOp::Drop { end, packet }),
+        8 => end_and_index().prop_map(|(end, packet)| LinkOp::Arrive { end, packet }),
+        6 => end_and_index().prop_map(|(end, packet)| LinkOp::Ack { end, packet }),
+        3 => end_and_index().prop_map(|(end, packet)| LinkOp::Lose { end, packet }),
+        2 => end_and_index().prop_map(|(end, packet)| LinkOp::Drop { end, packet }),
     ]
 }
 
@@ -48,7 +48,7 @@ fn op() -> impl Strategy<Value = LinkOp> {
 #[derive(Debug)]
 struct InFlight {
     packet: StreamPacket,
-    has_come: bool,
+    has_arrived: bool,
     is_lost: bool,
 }
 
@@ -80,9 +80,9 @@ fn byte(stream: StreamId, offset: u64) -> u8 {
 
 impl StreamsWorld {
     fn new(limits: Limits) -> Self {
-        let (caller, listener) = pair(limits, 150);
+        let (client, listener) = pair(limits, 150);
         Self {
-            ends: [caller, listener],
+            ends: [client, listener],
             links: Default::default(),
             known: Default::default(),
             directions: Default::default(),
@@ -171,15 +171,15 @@ impl StreamsWorld {
             let sent: u64 = packet.iter().flat_map(|packet| &packet.chunks).map(|chunk| u64::from(chunk.len)).sum();
             assert_eq!(sent, pending.0);
         }
-        self.links[end].extend(packet.map(|packet| InFlight { packet, has_come: false, is_lost: false }));
+        self.links[end].extend(packet.map(|packet| InFlight { packet, has_arrived: false, is_lost: false }));
     }
 
     /// Handles the arrival of a packet, perhaps not for the first time.
     fn arrive(&mut self, end: usize, at: usize) {
         let Some(sent) = self.links[end].get_mut(at) else { return };
         let to = &mut self.ends[1 - end];
-        sent.has_come |= take(to, &sent.packet.payload).unwrap() == FrameResult::Yes;
-        for chunk in sent.packet.chunks.iter().filter(|_| sent.has_come) {
+        sent.has_arrived |= take(to, &sent.packet.payload).unwrap() == FrameResult::Yes;
+        for chunk in sent.packet.chunks.iter().filter(|_| sent.has_arrived) {
             let direct = &self.directions[end][&chunk.stream];
             if direct.total.is_some() && !direct.given_up && !direct.stopped && to.receiving.contains_key(&chunk.stream)
             {
@@ -189,7 +189,7 @@ impl StreamsWorld {
     }
 
     fn ack(&mut self, end: usize, at: usize) {
-        if self.links[end].get(at).is_some_and(|sent| sent.has_come) {
+        if self.links[end].get(at).is_some_and(|sent| sent.has_arrived) {
             self.links[end].swap_remove(at).packet.acked(&mut self.ends[end]);
         }
     }
@@ -289,7 +289,7 @@ impl StreamsWorld {
                 self.send(end, usize::MAX);
                 while !self.links[end].is_empty() {
                     self.arrive(end, 0);
-                    if self.links[end][0].has_come {
+                    if self.links[end][0].has_arrived {
                         self.ack(end, 0);
                     } else {
                         self.lose(end, 0);
@@ -345,7 +345,7 @@ fn limits() -> impl Strategy<Value = Limits> {
 
 proptest! {
     #[test]
-    fn every_byte_comes_once_and_in_order(limits in limits(), ops in proptest::collection::vec(op(), 1..300)) {
+    fn every_byte_arrives_once_and_in_order(limits in limits(), ops in proptest::collection::vec(op(), 1..300)) {
         let mut world = StreamsWorld::new(limits);
         for op in &ops {
             world.apply(op);

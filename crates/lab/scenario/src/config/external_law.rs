@@ -17,7 +17,7 @@ pub enum LawName {
     /// A law of the catalog.
     Known(LawKind),
     /// One of `[external_laws]`.
-    Brought(Arc<str>),
+    External(Arc<str>),
 }
 
 impl LawName {
@@ -25,7 +25,7 @@ impl LawName {
     pub fn name(&self) -> &str {
         match self {
             Self::Known(kind) => kind.info().name,
-            Self::Brought(name) => name,
+            Self::External(name) => name,
         }
     }
 
@@ -33,7 +33,7 @@ impl LawName {
     pub fn title(&self) -> &str {
         match self {
             Self::Known(kind) => kind.info().title,
-            Self::Brought(name) => name,
+            Self::External(name) => name,
         }
     }
 
@@ -41,7 +41,7 @@ impl LawName {
     pub fn info(&self) -> Option<&'static LawInfo> {
         match self {
             Self::Known(kind) => Some(kind.info()),
-            Self::Brought(_) => None,
+            Self::External(_) => None,
         }
     }
 }
@@ -53,7 +53,7 @@ impl Field for LawName {
         match LawKind::from_name(&name) {
             Some(kind) => Ok(Self::Known(kind)),
             // Its declaration is checked after all tables are read.
-            None if is_brought(&name) => Ok(Self::Brought(name.into())),
+            None if is_external_name(&name) => Ok(Self::External(name.into())),
             None => Err(SpannedError::new(node.origin, format!("unknown law `{name}`"))
                 .label("unknown law")
                 .suggest(&name, law_names())),
@@ -72,7 +72,7 @@ fn law_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns whether a name can be that of an external law: that of a class, in most languages.
-fn is_brought(name: &str) -> bool {
+fn is_external_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_uppercase())
         && name.len() <= 64
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -103,15 +103,15 @@ impl ExternalLaw {
                     .suggest(key, names));
             };
             check_finite(node)?;
-            let fits = match (&default.value, &node.value) {
+            let is_valid = match (&default.value, &node.value) {
                 (Value::Integer(_), Value::Integer(_)) | (Value::Boolean(_), Value::Boolean(_)) => true,
                 (Value::Float(_), found) => matches!(found, Value::Float(_) | Value::Integer(_)),
                 _ => false,
             };
-            if !fits {
+            if !is_valid {
                 let expected = kind_of(default).unwrap_or("nothing");
-                let fault = format!("{name}'s `{}` is {expected}, but was given {}", key.value, node.described());
-                return Err(SpannedError::new(node.origin, fault).label(format!("expected {expected}")));
+                let error = format!("{name}'s `{}` is {expected}, but was given {}", key.value, node.described());
+                return Err(SpannedError::new(node.origin, error).label(format!("expected {expected}")));
             }
             all.insert(key.value.clone(), node.to_json());
         }
@@ -150,10 +150,10 @@ impl NamedValues<ExternalLaw> {
     /// Refuses laws that schemes could not name, and parameters of unknown kinds.
     pub(crate) fn check(&self) -> Result<(), SpannedError> {
         for (name, law) in &self.0 {
-            if !is_brought(name) {
+            if !is_external_name(name) {
                 let shown = name.value.escape_debug();
-                let fault = SpannedError::new(name.origin, format!("`{shown}` cannot be the name of an external law"));
-                return Err(fault.label("expected a capital letter, then letters, digits and `_`, at most 64"));
+                let error = SpannedError::new(name.origin, format!("`{shown}` cannot be the name of an external law"));
+                return Err(error.label("expected a capital letter, then letters, digits and `_`, at most 64"));
             }
             let language = &law.language;
             if !is_language(language) {
@@ -173,24 +173,24 @@ impl NamedValues<ExternalLaw> {
                 check_finite(node)?;
                 if kind_of(node).is_none() {
                     let expected = "expected a whole number, a finite number, or true or false";
-                    let fault = SpannedError::new(node.origin, format!("{expected}; found {}", node.described()));
-                    return Err(fault.label(expected));
+                    let error = SpannedError::new(node.origin, format!("{expected}; found {}", node.described()));
+                    return Err(error.label(expected));
                 }
             }
         }
         Ok(())
     }
 
-    /// The law of that name; a fault at `origin` if it is not declared.
-    pub(crate) fn brought(&self, name: &str, origin: SourceSpan) -> Result<&ExternalLaw, SpannedError> {
+    /// The law of that name; an error at `origin` if it is not declared.
+    pub(crate) fn find_law(&self, name: &str, origin: SourceSpan) -> Result<&ExternalLaw, SpannedError> {
         self.get(name).ok_or_else(|| {
             let known = law_names().map(str::to_owned).chain(self.iter().map(|(name, _)| name.to_owned()));
             let known: Vec<String> = known.collect();
             let names: Vec<&str> = known.iter().map(String::as_str).collect();
-            let fault = SpannedError::new(origin, format!("unknown law `{name}`")).label("unknown law");
+            let error = SpannedError::new(origin, format!("unknown law `{name}`")).label("unknown law");
             match nearest(name, &names) {
-                Some(near) => fault.help(format!("did you mean `{near}`?")),
-                None => fault.help(format!("only narrows.run(..., laws=[{name}]) can run a law in Python")),
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(format!("only narrows.run(..., laws=[{name}]) can run a law in Python")),
             }
         })
     }

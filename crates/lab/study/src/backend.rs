@@ -8,19 +8,19 @@ use scenario::{BuiltRun, ExternalLawPlan, LawPlan, Run};
 
 use crate::clock::Stopwatch;
 use crate::error::Error;
+use crate::observer::{ProgressDisplay, SweepObserver};
 use crate::program::program;
-use crate::watch::{ProgressDisplay, SweepObserver};
 
 /// Backend that executes runs.
 pub trait Backend: Sync {
     /// Returns whether concurrent runs would disturb each other.
-    fn one_at_a_time(&self) -> bool;
+    fn needs_exclusive_use(&self) -> bool;
 
     /// Returns whether the same run always produces the same results, so that those of an earlier run may be reused.
     fn repeats(&self) -> bool;
 
     /// Returns the request to this backend in addition to the scenario.
-    fn asked(&self) -> String;
+    fn options(&self) -> String;
 
     /// Refuses a run that it cannot execute, before the first one begins.
     ///
@@ -71,7 +71,7 @@ pub fn refuse(run: &Run, law: &ExternalLawPlan) -> Error {
         "the scheme `{}` runs {name}, a law in {language}; only narrows.run(..., laws=[{name}]) can run it",
         run.scheme
     );
-    Error::asked(what, "")
+    Error::invalid_request(what, "")
 }
 
 /// Returns a flow's index among the run's flows; none if it is not one of them. Takes constant time.
@@ -87,7 +87,7 @@ pub struct Simulator {
 }
 
 impl Backend for Simulator {
-    fn one_at_a_time(&self) -> bool {
+    fn needs_exclusive_use(&self) -> bool {
         false
     }
 
@@ -95,12 +95,12 @@ impl Backend for Simulator {
         true
     }
 
-    fn asked(&self) -> String {
+    fn options(&self) -> String {
         String::new()
     }
 
     fn check(&self, run: &Run, built: &BuiltRun, _: StudySize) -> Result<(), Error> {
-        built.laws.brought().next().map_or(Ok(()), |law| Err(refuse(run, law)))
+        built.laws.external_laws().next().map_or(Ok(()), |law| Err(refuse(run, law)))
     }
 
     fn run(&self, one: RunSpec<'_>) -> Result<RunResults, Error> {
@@ -203,7 +203,7 @@ schemes = { mixed = { intra = "Halve", inter = "Third" } }
     }
 
     #[test]
-    fn a_flow_has_the_number_of_its_place() {
+    fn flow_numbers_are_indices() {
         let (_, built) = built();
         let setup = &built.setup;
         let numbers: Vec<_> = setup.flows.iter().map(|flow| flow_number(setup, flow)).collect();
@@ -213,10 +213,10 @@ schemes = { mixed = { intra = "Halve", inter = "Third" } }
     }
 
     #[test]
-    fn the_law_that_is_missing_is_named() {
+    fn error_names_the_missing_law() {
         let (run, built) = built();
         let said = |law| refuse(&run, law).to_string();
-        let all: Vec<String> = built.laws.brought().map(said).collect();
+        let all: Vec<String> = built.laws.external_laws().map(said).collect();
         assert_eq!(
             all,
             ["Halve", "Third"].map(|name| format!(

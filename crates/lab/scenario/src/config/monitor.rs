@@ -26,8 +26,8 @@ impl Field for FlowChoice {
     const EXPECTS: &'static str = "\"all\", \"none\", how many of the first, or an array of flow numbers";
     fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
-            Value::String(word) if word == "all" => Ok(Self::All),
-            Value::String(word) if word == "none" => Ok(Self::None),
+            Value::String(keyword) if keyword == "all" => Ok(Self::All),
+            Value::String(keyword) if keyword == "none" => Ok(Self::None),
             Value::Integer(_) => u32::decode(node).map(Self::First),
             Value::Array(_) => Vec::decode(node).map(Self::Listed),
             _ => Err(unexpected::<Self>(node)),

@@ -8,7 +8,7 @@ use results::{BackendKind, Validity};
 use scenario::argument;
 
 use super::compare::nothing_in_common;
-use crate::args::{CompareArgs, SidesArgs};
+use crate::args::{CompareArgs, FlowComparisonArgs};
 use crate::exit::{CommandFailure, print};
 use crate::named_file::{NamedFile, OutputKind};
 use crate::sheet::{self, Datum, Sheet, check_csv, print_csv};
@@ -16,11 +16,15 @@ use crate::table::{bytes, time};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &["flows"])?;
-    let file =
-        args.sides.markdown.as_ref().map(|path| NamedFile::new(path, OutputKind::Tables, "--markdown")).transpose()?;
-    let (asked, target) = (asked(&args.sides)?, target(&args.sides)?);
+    let file = args
+        .flow_comparison
+        .markdown
+        .as_ref()
+        .map(|path| NamedFile::new(path, OutputKind::Tables, "--markdown"))
+        .transpose()?;
+    let (time_window, target) = (time_window(&args.flow_comparison)?, target(&args.flow_comparison)?);
     let (a, b) = super::compare::both(args)?;
-    let incomplete = super::compare::lacking(args, &a, &b);
+    let incomplete = super::compare::unfinished_sides(args, &a, &b);
     let (a, b) = (a.runs, b.runs);
     if let (Some(one), Some(other)) = (a.first(), b.first()) {
         let (one, other) = (&one.manifest.scenario, &other.manifest.scenario);
@@ -30,7 +34,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
             )));
         }
     }
-    let sides = side_by_side(&a, &b, asked, target)?;
+    let sides = side_by_side(&a, &b, time_window, target)?;
     if sides.runs.is_empty() {
         return Err(nothing_in_common(args, &sides.only_a, &sides.only_b));
     }
@@ -40,7 +44,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
     if args.json {
         let json = serde_json::to_value(&sides).map_err(anyhow::Error::from)?;
         print(&format!("{json:#}"))?;
-    } else if args.csv.is_asked() {
+    } else if args.csv.is_requested() {
         print_csv(&[flows(&sides)], args.csv.table())?;
     } else {
         print(&describe(&sides))?;
@@ -48,12 +52,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
     if incomplete.is_empty() { Ok(()) } else { Err(CommandFailure::Regression(incomplete.join("\n"))) }
 }
 
-fn asked(args: &SidesArgs) -> Result<TimeWindow, CommandFailure> {
+fn time_window(args: &FlowComparisonArgs) -> Result<TimeWindow, CommandFailure> {
     let read = |option: &str, text: &Option<String>| text.as_ref().map(|text| argument::span(option, text)).transpose();
     Ok(TimeWindow { from: read("--from", &args.from)?, to: read("--to", &args.to)? })
 }
 
-fn target(args: &SidesArgs) -> Result<Tolerance, CommandFailure> {
+fn target(args: &FlowComparisonArgs) -> Result<Tolerance, CommandFailure> {
     let floor = argument::span("--delay-floor", &args.delay_floor)?;
     Ok(Tolerance {
         rate: args.rate_tolerance,
@@ -87,7 +91,7 @@ impl RowUnit {
 
 /// One row of a table, as text.
 struct ComparisonRow {
-    what: String,
+    name: String,
     base_rtt: String,
     measure: &'static str,
     a: String,
@@ -99,12 +103,12 @@ struct ComparisonRow {
 }
 
 impl ComparisonRow {
-    fn new(what: &str, measure: &'static str, unit: RowUnit, sides: &Paired, holds: Option<bool>) -> Self {
+    fn new(name: &str, measure: &'static str, unit: RowUnit, sides: &Paired, holds: Option<bool>) -> Self {
         let value = |value: Option<f64>| value.map_or("-".into(), |value| shown(unit, value));
         let holds = holds.map_or("", |holds| if holds { "holds" } else { "no" });
         let (a, b) = (value(sides.a), value(sides.b));
         Self {
-            what: what.to_owned(),
+            name: name.to_owned(),
             base_rtt: String::new(),
             measure,
             a,
@@ -117,7 +121,7 @@ impl ComparisonRow {
     }
 
     fn texts<'a>(&'a self, target: &'a str) -> [&'a str; 7] {
-        [&self.what, &self.base_rtt, self.measure, &self.a, &self.b, &self.difference, target]
+        [&self.name, &self.base_rtt, self.measure, &self.a, &self.b, &self.difference, target]
     }
 
     /// Returns whether the target holds, and the verdict on the run if it is not sound.
@@ -130,9 +134,9 @@ impl ComparisonRow {
 /// All rows of a run: flows, groups of them, and the run's own.
 fn rows(run: &RunSides) -> Vec<ComparisonRow> {
     let mut rows = Vec::new();
-    let mut flow = |what: &str, sides: &FlowSides| {
+    let mut flow = |name: &str, sides: &FlowSides| {
         let base_rtt = time(sides.base_rtt_ns);
-        let rate = ComparisonRow::new(what, "rate", RowUnit::Rate, &sides.rate_bps, sides.rate_holds);
+        let rate = ComparisonRow::new(name, "rate", RowUnit::Rate, &sides.rate_bps, sides.rate_holds);
         rows.push(ComparisonRow { base_rtt, ..rate });
         rows.push(ComparisonRow::new("", "round trip", RowUnit::Time, &sides.rtt_ns, None));
     };
@@ -216,7 +220,7 @@ fn flows(sides: &FlowComparison) -> Sheet {
     let rows_of = |run: &RunSides| {
         let unsound = run.unsound;
         let row = move |row: ComparisonRow| sheet::SheetRow {
-            name: row.what.clone(),
+            name: row.name.clone(),
             keys: vec![("run".to_owned(), Datum::Text(run.b.clone()))],
             cells: vec![
                 sheet::SheetCell::text(row.measure),
@@ -236,12 +240,12 @@ fn flows(sides: &FlowComparison) -> Sheet {
 
 /// Repeats the name of the group in each of its rows, not only in the first.
 fn named(mut rows: Vec<ComparisonRow>) -> Vec<ComparisonRow> {
-    let mut what = String::new();
+    let mut name = String::new();
     for row in &mut rows {
-        if row.what.is_empty() {
-            row.what.clone_from(&what);
+        if row.name.is_empty() {
+            row.name.clone_from(&name);
         }
-        what.clone_from(&row.what);
+        name.clone_from(&row.name);
     }
     rows
 }
@@ -298,14 +302,14 @@ fn page(sides: &FlowComparison) -> String {
 
 /// Text that stays text in a cell of a Markdown table.
 fn escaped(text: &str) -> String {
-    let mut made = String::new();
+    let mut output = String::new();
     for letter in text.chars() {
         if matches!(letter, '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>') {
-            made.push('\\');
+            output.push('\\');
         }
-        made.push(letter);
+        output.push(letter);
     }
-    made
+    output
 }
 
 #[cfg(test)]
@@ -339,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_does_not_end_a_cell() {
+    fn cell_separators_in_names_are_escaped() {
         assert_eq!(escaped("a|b>c_d"), "a\\|b\\>c\\_d");
     }
 }

@@ -3,19 +3,19 @@
 use scenario::{Diagnostic, Error};
 
 /// `FILE:LINE:COLUMN` of an error, with the last part of the file's path; `nowhere` without a place.
-pub(crate) fn place(error: &Error) -> String {
+pub(crate) fn location(error: &Error) -> String {
     let Error::Invalid(diagnostic) = error else { return "nowhere".to_owned() };
-    diagnostic.place.as_ref().map_or_else(
+    diagnostic.location.as_ref().map_or_else(
         || "nowhere".to_owned(),
-        |place| {
-            let file = place.file.rsplit('/').next().unwrap_or_default();
-            format!("{file}:{}:{}", place.line(), place.column())
+        |location| {
+            let file = location.file.rsplit('/').next().unwrap_or_default();
+            format!("{file}:{}:{}", location.line(), location.column())
         },
     )
 }
 
 /// Message, label and help of an error, without the excerpt of the file.
-pub(crate) fn words(error: &Error) -> String {
+pub(crate) fn quoted_text(error: &Error) -> String {
     match error {
         Error::Invalid(diagnostic) => {
             let Diagnostic { message, label, help, .. } = &**diagnostic;
@@ -28,10 +28,10 @@ pub(crate) fn words(error: &Error) -> String {
 /// Asserts where an error is, and that it names all of `names`: keys, values and limits.
 #[track_caller]
 pub(crate) fn points_at(error: &Error, expected: &str, names: &[&str]) {
-    assert_eq!(place(error), expected, "{error}");
-    let words = words(error);
+    assert_eq!(location(error), expected, "{error}");
+    let text = quoted_text(error);
     for name in names {
-        assert!(words.contains(name), "no `{name}` in\n{error}");
+        assert!(text.contains(name), "no `{name}` in\n{error}");
     }
     assert!(!error.to_string().contains('\u{1b}'));
 }

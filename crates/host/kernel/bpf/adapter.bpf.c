@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
 //
-// A law as a congestion control of the kernel's TCP. This shell only moves fields: from the socket into a report,
-// from the verdict into the socket. What a report means and what a law makes of it is in Rust (lib.rs, ../src/host.rs).
+// A law as a congestion control of the kernel's TCP. This adapter only moves fields: from the socket into a report,
+// from the settings into the socket. What a report means and what a law makes of it is in Rust (lib.rs, ../src/tcp_adapter.rs).
 // NAME is the law's name, ECN whether it listens to marks. Structs of the kernel are declared with the fields that
 // are used here; their offsets are found when the program is loaded (CO-RE).
 
@@ -114,25 +114,25 @@ struct tcp_congestion_ops {
 #define SK_PACING_NEEDED 1
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 
-// ---- Shared with Rust: names and sizes are those of lib.rs and host.rs. ----
+// ---- Shared with Rust: names and sizes are those of lib.rs and tcp_adapter.rs. ----
 
 #define FLOW_WORDS 64
 #define CONFIG_WORDS 69
 
-struct Report {
+struct SocketReport {
 	__u64 now_us, sent_us, delivered_us, newest_us;
 	__s64 rtt_us;
-	__u64 srtt_eighths_us, send_interval_us, mss, delivered, delivered_ce, prior_delivered, in_flight, lost, window, most_out;
+	__u64 srtt_eighths_us, send_interval_us, mss, delivered, delivered_ce, prior_delivered, in_flight, lost, window, max_packets_out;
 	__u64 app_limited, timeout, in_recovery;
 };
 
-struct Verdict {
+struct SocketSettings {
 	__u64 window_packets, pacing_bytes_per_s;
 };
 
 struct narrows_slot {
-	struct Report report;
-	struct Verdict verdict;
+	struct SocketReport report;
+	struct SocketSettings settings;
 	__u64 flow[FLOW_WORDS];
 };
 
@@ -155,10 +155,10 @@ RUST void narrows_law_base_rtt(struct narrows_slot *slot, struct narrows_call *c
 // ---- Maps. ----
 
 // State of one socket. The receiving side keeps prior_rcv_nxt and congestion_seen (RFC 8257 3.2). inet_diag hands the
-// whole struct to user space: its layout is that of Storage in ../src/sockets.rs.
+// whole struct to user space: its layout is that of FlowStorage in ../src/sockets.rs.
 struct storage {
 	struct narrows_slot slot;
-	__u32 began;
+	__u32 has_begun;
 	__u32 prior_rcv_nxt;
 	__u32 congestion_seen;
 	__u32 unused;
@@ -178,7 +178,7 @@ struct {
 	__type(value, struct narrows_config);
 } config SEC(".maps");
 
-// How many sockets found no memory for a flow, and run without the law.
+// Number of sockets without memory for a flow, which run without the law.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -201,7 +201,7 @@ struct {
 
 // ---- From the socket, to the socket. ----
 
-static __always_inline void read_socket(struct Report *report, struct tcp_sock *tp)
+static __always_inline void read_socket(struct SocketReport *report, struct tcp_sock *tp)
 {
 	report->now_us = tp->tcp_mstamp;
 	report->sent_us = tp->first_tx_mstamp;
@@ -213,20 +213,20 @@ static __always_inline void read_socket(struct Report *report, struct tcp_sock *
 	report->in_flight = tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 	report->lost = tp->lost_out;
 	report->window = tp->snd_cwnd;
-	report->most_out = tp->max_packets_out;
+	report->max_packets_out = tp->max_packets_out;
 }
 
-static __always_inline void apply(struct sock *sk, struct tcp_sock *tp, const struct Verdict *verdict)
+static __always_inline void apply_settings(struct sock *sk, struct tcp_sock *tp, const struct SocketSettings *settings)
 {
-	__u32 window = verdict->window_packets;
-	__u32 most = tp->snd_cwnd_clamp;
-	__u64 pace = verdict->pacing_bytes_per_s;
-	__u64 fastest = sk->sk_max_pacing_rate;
+	__u32 window = settings->window_packets;
+	__u32 clamp = tp->snd_cwnd_clamp;
+	__u64 pacing_rate = settings->pacing_bytes_per_s;
+	__u64 max_pacing_rate = sk->sk_max_pacing_rate;
 
-	tp->snd_cwnd = window < most ? window : most;
+	tp->snd_cwnd = window < clamp ? window : clamp;
 	// SO_MAX_PACING_RATE holds for every law.
-	sk->sk_pacing_rate = pace < fastest ? pace : fastest;
-	if (verdict->pacing_bytes_per_s != ~0ULL && sk->sk_pacing_status == SK_PACING_NONE)
+	sk->sk_pacing_rate = pacing_rate < max_pacing_rate ? pacing_rate : max_pacing_rate;
+	if (settings->pacing_bytes_per_s != ~0ULL && sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
 
@@ -235,8 +235,8 @@ static __always_inline struct storage *storage_of(struct sock *sk)
 	return bpf_sk_storage_get(&flows, sk, 0, 0);
 }
 
-// Makes a flow, or makes it anew. Its law begins when a round trip is known.
-static __always_inline struct storage *join(struct sock *sk)
+// Creates the storage of a flow, or resets it. Its law begins when a round trip is known.
+static __always_inline struct storage *create_storage(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct storage *storage = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
@@ -244,47 +244,47 @@ static __always_inline struct storage *join(struct sock *sk)
 	if (storage) {
 		storage->prior_rcv_nxt = tp->rcv_nxt;
 		storage->congestion_seen = 0;
-		storage->began = 0;
+		storage->has_begun = 0;
 	}
 	return storage;
 }
 
 // A kernel was seen that left out calls of hooks for milliseconds, and hook_init is one. So a flow is made where it is missed:
-// without one a receiver would tell of each mark for a whole round trip (RFC 3168), and a sender would have no law.
+// without one a receiver would echo each mark for a whole round trip (RFC 3168), and a sender would have no law.
 static __always_inline struct storage *storage_or_new(struct sock *sk)
 {
 	struct storage *storage = storage_of(sk);
 
-	// A caller hears of its SYN's acknowledgement before hook_init is called.
+	// A client receives the acknowledgement of its SYN before hook_init is called.
 	if (!storage && sk->__sk_common.skc_state != TCP_SYN_SENT)
-		storage = join(sk);
+		storage = create_storage(sk);
 	return storage;
 }
 
 static __always_inline void begin(struct sock *sk, struct tcp_sock *tp, struct storage *storage)
 {
 	__u32 zero = 0;
-	struct narrows_config *settings = bpf_map_lookup_elem(&config, &zero);
+	struct narrows_config *flow_config = bpf_map_lookup_elem(&config, &zero);
 
-	if (!settings)
+	if (!flow_config)
 		return;
 	read_socket(&storage->slot.report, tp);
-	narrows_begin(&storage->slot, settings);
-	storage->began = 1;
+	narrows_begin(&storage->slot, flow_config);
+	storage->has_begun = 1;
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-	apply(sk, tp, &storage->slot.verdict);
+	apply_settings(sk, tp, &storage->slot.settings);
 }
 
 // ---- Hooks. ----
 
-// A law is told its path when it begins, so it waits for the first round trip where the handshake has left none: the
+// A law receives its path when it begins, so it waits for the first round trip where the handshake has left none: the
 // SYN-ACK was sent twice, the server took the data of the SYN (TCP Fast Open), or the law was chosen before the
-// answer came. The kernel's initial window holds until then.
+// SYN-ACK came. The kernel's initial window holds until then.
 SEC("struct_ops")
 void BPF_PROG(hook_init, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct storage *storage = join(sk);
+	struct storage *storage = create_storage(sk);
 	__u32 zero = 0;
 	__u64 *count;
 
@@ -310,11 +310,11 @@ void BPF_PROG(hook_cong_control, struct sock *sk, __u32 ack, int flag, const str
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct storage *storage = storage_or_new(sk);
-	struct Report *report;
+	struct SocketReport *report;
 
 	if (!storage)
 		return;
-	if (!storage->began) {
+	if (!storage->has_begun) {
 		if (tp->srtt_us)
 			begin(sk, tp, storage);
 		return;
@@ -327,7 +327,7 @@ void BPF_PROG(hook_cong_control, struct sock *sk, __u32 ack, int flag, const str
 	report->send_interval_us = rs->snd_interval_us;
 	report->app_limited = rs->is_app_limited;
 	narrows_acked(&storage->slot);
-	apply(sk, tp, &storage->slot.verdict);
+	apply_settings(sk, tp, &storage->slot.settings);
 }
 
 SEC("struct_ops")
@@ -335,9 +335,9 @@ void BPF_PROG(hook_set_state, struct sock *sk, __u8 new_state)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct storage *storage = storage_of(sk);
-	struct Report *report;
+	struct SocketReport *report;
 
-	if (!storage || !storage->began)
+	if (!storage || !storage->has_begun)
 		return;
 	if (new_state != TCP_CA_Recovery && new_state != TCP_CA_Loss)
 		return;
@@ -346,7 +346,7 @@ void BPF_PROG(hook_set_state, struct sock *sk, __u8 new_state)
 	report->timeout = new_state == TCP_CA_Loss;
 	report->in_recovery = tp->inet_conn.icsk_ca_state >= TCP_CA_Recovery;
 	narrows_lost(&storage->slot);
-	apply(sk, tp, &storage->slot.verdict);
+	apply_settings(sk, tp, &storage->slot.settings);
 }
 
 // The kernel asks where slow start would end; the law keeps its own threshold. The answer is only shown.
@@ -377,7 +377,7 @@ static __always_inline void echo(struct tcp_sock *tp, bool congestion)
 }
 
 // The receiver's rule of RFC 8257 3.2: an acknowledgement covers packets whose marks are alike. When the mark
-// changes, what is held back is answered first with the old state.
+// changes, a delayed ACK is sent first, with the old state.
 SEC("struct_ops")
 void BPF_PROG(hook_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
@@ -418,7 +418,7 @@ struct bpf_sock_ops {
 // The law's name as the loader gave it.
 const volatile char tcp_name[16] = "narrows_" TEXT(NAME);
 
-// Before the SYN leaves and before a listener hears one: later, ECN would be refused.
+// Before the SYN leaves and before a listener receives one: later, ECN would be refused.
 SEC("sockops")
 int choose(struct bpf_sock_ops *ctx)
 {
@@ -426,8 +426,8 @@ int choose(struct bpf_sock_ops *ctx)
 
 	if (ctx->op != BPF_SOCK_OPS_TCP_CONNECT_CB && ctx->op != BPF_SOCK_OPS_TCP_LISTEN_CB)
 		return 1;
-	for (int place = 0; place < 16; place++)
-		name[place] = tcp_name[place];
+	for (int index = 0; index < 16; index++)
+		name[index] = tcp_name[index];
 	bpf_setsockopt(ctx, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
 	return 1;
 }
@@ -460,12 +460,12 @@ int try_call(struct trial_kind *ctx)
 {
 	__u32 zero = 0;
 	struct trial *trial = bpf_map_lookup_elem(&trials, &zero);
-	struct narrows_config *settings = bpf_map_lookup_elem(&config, &zero);
+	struct narrows_config *flow_config = bpf_map_lookup_elem(&config, &zero);
 
-	if (!trial || !settings)
+	if (!trial || !flow_config)
 		return 1;
 	switch (ctx->kind) {
-	case 0: narrows_begin(&trial->slot, settings); break;
+	case 0: narrows_begin(&trial->slot, flow_config); break;
 	case 1: narrows_acked(&trial->slot); break;
 	case 2: narrows_lost(&trial->slot); break;
 	case 3: narrows_law_ack(&trial->slot, &trial->call); break;

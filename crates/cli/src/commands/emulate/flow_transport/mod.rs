@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use emulator::traffic::carried::{Event, FlowTransport, Happened, SenderState};
+use emulator::traffic::carried::{Event, FlowEvent, FlowTransport, SenderState};
 use emulator::traffic::{HostNetwork, IpVersion, flow_of, port};
 use emulator::{Clock, Emulated, Error, RunOptions, TrafficProgress};
 use experiment::Setup;
@@ -34,17 +34,17 @@ use study::Stopwatch;
 /// The port on which endpoints listen.
 const LISTEN_PORT: u16 = 5_001;
 /// Handshakes at a time: fewer than a listener accepts without address validation.
-const AT_A_TIME: usize = 12;
+const MAX_CONCURRENT_HANDSHAKES: usize = 12;
 /// The maximum time to make all connections.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The interval at which connections are checked.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Bytes that are written or read at a time; all zeros.
 static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 
 /// Counts of packets that left before a flow began: handshakes and searches for the packet size are not its own.
 #[derive(Clone, Copy, Default)]
-struct Before {
+struct StatsBaseline {
     packets: u64,
     bytes: Bytes,
 }
@@ -59,7 +59,7 @@ struct CarriedFlow {
     receiver: RefCell<Option<Connection>>,
     stream: Cell<Option<StreamId>>,
     written: Cell<u64>,
-    before: Cell<Before>,
+    baseline: Cell<StatsBaseline>,
 }
 
 impl CarriedFlow {
@@ -69,8 +69,10 @@ impl CarriedFlow {
 
     /// Returns whether it is connected by `paths` paths that all carry packets of this size.
     fn is_ready(&self, paths: usize, packet: u16) -> bool {
-        let made = self.sender.borrow().as_ref().map_or_else(Vec::new, Connection::paths);
-        self.is_connected() && made.len() == paths && made.iter().all(|path| path.is_open && path.packet_size == packet)
+        let opened = self.sender.borrow().as_ref().map_or_else(Vec::new, Connection::paths);
+        self.is_connected()
+            && opened.len() == paths
+            && opened.iter().all(|path| path.is_open && path.packet_size == packet)
     }
 }
 
@@ -81,14 +83,14 @@ type Events = Rc<RefCell<Vec<(usize, Event)>>>;
 pub(super) fn run(
     built: &BuiltRun,
     options: RunOptions,
-    watch: &mut dyn FnMut(TrafficProgress) -> bool,
+    on_progress: &mut dyn FnMut(TrafficProgress) -> bool,
 ) -> Result<Emulated, CommandFailure> {
-    let mut carrier = TransportCarrier::new(built, options.ip_version, options.burst);
-    Ok(emulator::run_carried(&built.setup, options, &mut carrier, watch)?)
+    let mut transport = NarrowsTransport::new(built, options.ip_version, options.burst);
+    Ok(emulator::run_over_transport(&built.setup, options, &mut transport, on_progress)?)
 }
 
-/// The transport as the emulator's carrier.
-struct TransportCarrier<'a> {
+/// The transport as the emulator's flow transport.
+struct NarrowsTransport<'a> {
     built: &'a BuiltRun,
     ip_version: IpVersion,
     burst: Option<u32>,
@@ -98,8 +100,8 @@ struct TransportCarrier<'a> {
     events: Events,
 }
 
-impl<'a> TransportCarrier<'a> {
-    /// Returns a carrier. It must be used by the thread that makes it.
+impl<'a> NarrowsTransport<'a> {
+    /// Returns a transport. It must be used by the thread that makes it.
     fn new(built: &'a BuiltRun, ip_version: IpVersion, burst: Option<u32>) -> Self {
         let announces_size = built.setup.host.known_sizes;
         let flow = |spec: &experiment::FlowSpec| {
@@ -111,24 +113,24 @@ impl<'a> TransportCarrier<'a> {
     }
 
     /// An endpoint in each host that sends or receives, and a port for each flow.
-    fn bind(&mut self, ground: &dyn HostNetwork, config: &Config) -> Result<Vec<Option<ReservedPort>>, Error> {
+    fn bind(&mut self, host_network: &dyn HostNetwork, config: &Config) -> Result<Vec<Option<ReservedPort>>, Error> {
         let specs = &self.built.setup.flows;
         let mut ports: Vec<Option<ReservedPort>> = specs.iter().map(|_| None).collect();
         let mut hosts: Vec<HostId> = specs.iter().flat_map(|spec| [spec.src, spec.dst]).collect();
         hosts.sort_unstable();
         hosts.dedup();
         for host in hosts {
-            let address = ground.address(host, self.ip_version);
-            let mut made = None;
-            ground.within(host, &mut || {
+            let address = host_network.address(host, self.ip_version);
+            let mut bound = None;
+            host_network.within(host, &mut || {
                 let endpoint = Endpoint::listen(SocketAddr::new(address, LISTEN_PORT), config).map_err(failed)?;
                 for (flow, _) in specs.iter().enumerate().filter(|(_, spec)| spec.src == host) {
                     ports[flow] = Some(endpoint.reserve(SocketAddr::new(address, port(flow))).map_err(failed)?);
                 }
-                made = Some(endpoint);
+                bound = Some(endpoint);
                 Ok(())
             })?;
-            self.endpoints.extend(made.map(|endpoint| (host, Rc::new(endpoint))));
+            self.endpoints.extend(bound.map(|endpoint| (host, Rc::new(endpoint))));
         }
         Ok(ports)
     }
@@ -137,20 +139,20 @@ impl<'a> TransportCarrier<'a> {
     fn until(
         &mut self,
         clock: &Stopwatch,
-        watch: &mut dyn FnMut() -> bool,
+        keep_running: &mut dyn FnMut() -> bool,
         is_done: impl Fn(&Self) -> bool,
     ) -> Result<bool, Error> {
         while !is_done(self) {
-            if !watch() {
+            if !keep_running() {
                 return Err(Error::Interrupted);
             }
-            if let Some((flow, Event::Broken(why))) = self.events.borrow_mut().pop() {
-                return Err(Error::Carrier(format!("flow {flow} is not connected: {why}")));
+            if let Some((flow, Event::Broken(reason))) = self.events.borrow_mut().pop() {
+                return Err(Error::Transport(format!("flow {flow} is not connected: {reason}")));
             }
-            if clock.elapsed() > PATIENCE {
+            if clock.elapsed() > CONNECT_TIMEOUT {
                 return Ok(false);
             }
-            self.tasks.run(LOOK, || ());
+            self.tasks.run(POLL_INTERVAL, || ());
         }
         Ok(true)
     }
@@ -158,51 +160,51 @@ impl<'a> TransportCarrier<'a> {
 
 #[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
 fn failed(error: io::Error) -> Error {
-    Error::Carrier(format!("cannot open a UDP socket in a host: {error}"))
+    Error::Transport(format!("cannot open a UDP socket in a host: {error}"))
 }
 
-impl FlowTransport for TransportCarrier<'_> {
+impl FlowTransport for NarrowsTransport<'_> {
     fn connect(
         &mut self,
         setup: &Setup,
-        ground: &dyn HostNetwork,
-        watch: &mut dyn FnMut() -> bool,
+        host_network: &dyn HostNetwork,
+        keep_running: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
         let built = self.built;
         let Some(&spec) = setup.flows.first() else { return Ok(()) };
         let plan = built.laws.clone();
         let law: LawMaker = Arc::new(move |path| plan.make(&spec, path));
-        let host = plan::of_host(built, self.ip_version, law);
+        let host = plan::host_settings(built, self.ip_version, law);
         let config = Config::new(host.clone())
-            .map_err(|error| Error::Carrier(format!("cannot make a key for the hosts' transport: {error}")))?;
-        let ports = self.bind(ground, &config)?;
+            .map_err(|error| Error::Transport(format!("cannot make a key for the hosts' transport: {error}")))?;
+        let ports = self.bind(host_network, &config)?;
         let trust = Trust::Fingerprint(config.identity.fingerprint());
         for endpoint in self.endpoints.values() {
             let (flows, events, spawner) = (self.flows.clone(), self.events.clone(), self.tasks.spawner());
             self.tasks.spawner().spawn(accept(endpoint.clone(), flows, events, spawner));
         }
         let clock = Stopwatch::start();
-        let all = ports.len();
+        let total = ports.len();
         for (number, port) in ports.into_iter().enumerate() {
             let spec = setup.flows[number];
             let (Some(endpoint), Some(port)) = (self.endpoints.get(&spec.src), port) else { continue };
-            let settings = plan::of_flow(built, number, self.burst, &host);
-            let to = SocketAddr::new(ground.address(spec.dst, self.ip_version), LISTEN_PORT);
-            let call = DialPlan { endpoint: endpoint.clone(), port, settings, to, trust };
-            self.tasks.spawner().spawn(connect(call, number, self.flows[number].clone(), self.events.clone()));
-            let enough = (number + 1).saturating_sub(AT_A_TIME);
+            let settings = plan::flow_settings(built, number, self.burst, &host);
+            let to = SocketAddr::new(host_network.address(spec.dst, self.ip_version), LISTEN_PORT);
+            let dial = DialPlan { endpoint: endpoint.clone(), port, settings, to, trust };
+            self.tasks.spawner().spawn(connect(dial, number, self.flows[number].clone(), self.events.clone()));
+            let min_connected = (number + 1).saturating_sub(MAX_CONCURRENT_HANDSHAKES);
             let connected = |this: &Self| this.flows.iter().filter(|flow| flow.is_connected()).count();
-            self.until(&clock, watch, |this| connected(this) >= enough)?;
+            self.until(&clock, keep_running, |this| connected(this) >= min_connected)?;
         }
         let packet = plan::packet(built, self.ip_version);
         let paths = usize::from(host.paths);
-        if self.until(&clock, watch, |this| this.flows.iter().all(|flow| flow.is_ready(paths, packet)))? {
+        if self.until(&clock, keep_running, |this| this.flows.iter().all(|flow| flow.is_ready(paths, packet)))? {
             return Ok(());
         }
         let open = self.flows.iter().filter(|flow| !flow.is_ready(paths, packet)).count();
-        Err(Error::Carrier(format!(
-            "{open} of {all} connections were not made within {} s, with {paths} paths each and packets of {packet} bytes",
-            PATIENCE.as_secs()
+        Err(Error::Transport(format!(
+            "{open} of {total} connections were not made within {} s, with {paths} paths each and packets of {packet} bytes",
+            CONNECT_TIMEOUT.as_secs()
         )))
     }
 
@@ -210,7 +212,7 @@ impl FlowTransport for TransportCarrier<'_> {
         let (flow, events) = (self.flows[number].clone(), self.events.clone());
         let Some(connection) = flow.sender.borrow().clone() else { return };
         let stats = connection.stats();
-        flow.before.set(Before { packets: stats.packets_sent, bytes: stats.bytes_sent });
+        flow.baseline.set(StatsBaseline { packets: stats.packets_sent, bytes: stats.bytes_sent });
         self.tasks.spawner().spawn(async move {
             let event = match send(&connection, &flow).await {
                 Ok(()) => Event::Delivered,
@@ -220,26 +222,27 @@ impl FlowTransport for TransportCarrier<'_> {
         });
     }
 
-    fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<Happened>) {
+    fn run_for(&mut self, max_wait: Duration, clock: Clock, events: &mut Vec<FlowEvent>) {
         let new = self.events.clone();
-        let mut note = || {
-            let happened = |(flow, event)| Happened { time: clock.now(), flow, event };
-            events.extend(new.borrow_mut().drain(..).map(happened));
+        let mut drain_events = || {
+            let flow_event = |(flow, event)| FlowEvent { time: clock.now(), flow, event };
+            events.extend(new.borrow_mut().drain(..).map(flow_event));
         };
-        self.tasks.run(most, &mut note);
-        note();
+        self.tasks.run(max_wait, &mut drain_events);
+        drain_events();
     }
 
-    fn look(&mut self, flow: usize) -> SenderState {
+    fn sender_state(&mut self, flow: usize) -> SenderState {
         let flow = &self.flows[flow];
         let sender = flow.sender.borrow();
         let Some(connection) = sender.as_ref() else { return SenderState::default() };
-        let (all, before, laws, paths) = (connection.stats(), flow.before.get(), connection.laws(), connection.paths());
+        let (stats, baseline, laws, paths) =
+            (connection.stats(), flow.baseline.get(), connection.laws(), connection.paths());
         let unacked = flow.stream.get().map_or(0, |stream| connection.unacked(stream));
         let open: Vec<Span> = paths.iter().filter(|path| path.is_open).map(|path| path.rtt).collect();
         let rtt = open.iter().copied().sum::<Span>().over(open.len().max(1) as u32);
-        let mut seen = SenderState {
-            sent: all.bytes_sent.saturating_sub(before.bytes),
+        let mut state = SenderState {
+            sent: stats.bytes_sent.saturating_sub(baseline.bytes),
             delivered: Bytes::new(flow.written.get().saturating_sub(unacked)),
             window: laws.window,
             rtt,
@@ -247,14 +250,14 @@ impl FlowTransport for TransportCarrier<'_> {
             trace: laws.trace,
             ..SenderState::default()
         };
-        seen.stats.packets_sent = all.packets_sent.saturating_sub(before.packets);
-        seen.stats.retransmits = all.retransmits;
-        seen.stats.timeouts = all.timeouts.try_into().unwrap_or(u32::MAX);
-        seen.stats.spurious = all.spurious;
-        seen.stats.marked = all.marked;
-        seen.stats.parity = connection.coding().parity;
-        seen.stats.recovered = flow.receiver.borrow().as_ref().map_or(0, |receiver| receiver.coding().recovered);
-        seen
+        state.stats.packets_sent = stats.packets_sent.saturating_sub(baseline.packets);
+        state.stats.retransmits = stats.retransmits;
+        state.stats.timeouts = stats.timeouts.try_into().unwrap_or(u32::MAX);
+        state.stats.spurious = stats.spurious;
+        state.stats.marked = stats.marked;
+        state.stats.parity = connection.coding().parity;
+        state.stats.recovered = flow.receiver.borrow().as_ref().map_or(0, |receiver| receiver.coding().recovered);
+        state
     }
 
     fn close(&mut self) {
@@ -272,7 +275,7 @@ impl FlowTransport for TransportCarrier<'_> {
     }
 }
 
-/// From where, to where and how a flow is connected.
+/// Endpoints and settings of a flow's connection.
 struct DialPlan {
     endpoint: Rc<Endpoint>,
     port: ReservedPort,
@@ -282,9 +285,9 @@ struct DialPlan {
 }
 
 /// Connects a flow.
-async fn connect(call: DialPlan, number: usize, flow: Rc<CarriedFlow>, events: Events) {
+async fn connect(dial: DialPlan, number: usize, flow: Rc<CarriedFlow>, events: Events) {
     let connected = async {
-        let connection = call.endpoint.connect_from(call.port, call.settings, call.to, call.trust).await?;
+        let connection = dial.endpoint.connect_from(dial.port, dial.settings, dial.to, dial.trust).await?;
         connection.admitted().await?;
         Ok::<_, transport::Error>(connection)
     };
@@ -298,7 +301,7 @@ async fn connect(call: DialPlan, number: usize, flow: Rc<CarriedFlow>, events: E
 async fn accept(endpoint: Rc<Endpoint>, flows: Vec<Rc<CarriedFlow>>, events: Events, spawner: Spawner) {
     while let Some(incoming) = endpoint.accept().await {
         let Ok(connection) = incoming.admit() else { continue };
-        let from = connection.paths().first().map(|path| path.via.remote.port());
+        let from = connection.paths().first().map(|path| path.four_tuple.remote.port());
         let Some(number) = from.and_then(flow_of).filter(|&flow| flow < flows.len()) else { continue };
         let (flow, events) = (flows[number].clone(), events.clone());
         drop(flow.receiver.replace(Some(connection.clone())));
@@ -312,7 +315,7 @@ async fn accept(endpoint: Rc<Endpoint>, flows: Vec<Rc<CarriedFlow>>, events: Eve
 }
 
 async fn send(connection: &Connection, flow: &CarriedFlow) -> Result<(), transport::Error> {
-    connection.expect(flow.announces_size.then_some(flow.size));
+    connection.announce(flow.announces_size.then_some(flow.size));
     let mut stream = connection.open_one_way().await?;
     flow.stream.set(Some(stream.id()));
     while flow.written.get() < flow.size {

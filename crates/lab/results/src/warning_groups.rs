@@ -32,14 +32,14 @@ impl fmt::Display for WarningGroup {
 }
 
 /// The causes, in the order in which they first occur.
-pub fn causes(all: &[RunWarnings<'_>]) -> Vec<WarningGroup> {
+pub fn group_warnings(all: &[RunWarnings<'_>]) -> Vec<WarningGroup> {
     let mut found: Vec<(String, &str, bool, Vec<usize>)> = Vec::new();
-    for (index, said) in all.iter().enumerate() {
-        for text in said.texts {
+    for (index, entry) in all.iter().enumerate() {
+        for text in entry.texts {
             let key = without_numbers(text);
             match found.iter_mut().find(|(known, ..)| *known == key) {
-                Some((_, first, alike, runs)) => {
-                    *alike &= first == text;
+                Some((_, first, is_identical, runs)) => {
+                    *is_identical &= first == text;
                     if runs.last() != Some(&index) {
                         runs.push(index);
                     }
@@ -48,40 +48,40 @@ pub fn causes(all: &[RunWarnings<'_>]) -> Vec<WarningGroup> {
             }
         }
     }
-    let cause = |(_, text, alike, runs): (String, &str, bool, Vec<usize>)| {
+    let group = |(_, text, is_identical, runs): (String, &str, bool, Vec<usize>)| {
         let example = all[runs[0]].run;
         let runs = match (runs.len(), all.len()) {
             (1, _) => example.to_owned(),
             (_, all_of_them) => {
-                let which = which(all, &runs);
+                let selection = describe_selection(all, &runs);
                 let of = if runs.len() == all_of_them {
                     format!("all {all_of_them}")
                 } else {
                     format!("{} of {all_of_them}", runs.len())
                 };
-                let which = if which.is_empty() { String::new() } else { format!(" ({which})") };
-                let example = if alike { String::new() } else { format!(", for example {example}") };
-                format!("{of} runs{which}{example}")
+                let selection = if selection.is_empty() { String::new() } else { format!(" ({selection})") };
+                let example = if is_identical { String::new() } else { format!(", for example {example}") };
+                format!("{of} runs{selection}{example}")
             }
         };
         WarningGroup { runs, text: text.to_owned() }
     };
-    found.into_iter().map(cause).collect()
+    found.into_iter().map(group).collect()
 }
 
 /// The maximum number of values named for a key of the grid.
 const MAX_NAMED: usize = 6;
 
 /// Returns the values that some runs take, for each key of the grid. Empty if these are all runs.
-fn which(all: &[RunWarnings<'_>], some: &[usize]) -> String {
-    if some.len() == all.len() {
+fn describe_selection(all: &[RunWarnings<'_>], subset: &[usize]) -> String {
+    if subset.len() == all.len() {
         return String::new();
     }
-    if all.iter().all(|said| said.point.is_empty()) {
-        return listed(some.iter().map(|&index| all[index].run.to_owned()).collect());
+    if all.iter().all(|entry| entry.point.is_empty()) {
+        return listed(subset.iter().map(|&index| all[index].run.to_owned()).collect());
     }
     let mut keys: Vec<&str> = Vec::new();
-    for (key, _) in all.iter().flat_map(|said| said.point) {
+    for (key, _) in all.iter().flat_map(|entry| entry.point) {
         if !keys.contains(&key.as_str()) {
             keys.push(key);
         }
@@ -101,21 +101,21 @@ fn which(all: &[RunWarnings<'_>], some: &[usize]) -> String {
     let mut parts = Vec::new();
     let mut meant: Vec<usize> = (0..all.len()).collect();
     for key in keys {
-        let here = values(key, &mut some.iter().copied());
-        let everywhere = values(key, &mut (0..all.len()));
-        meant.retain(|&run| here.contains(&of(run, key)));
-        if here.len() == everywhere.len() {
-            if everywhere.len() > 1 {
+        let selected = values(key, &mut subset.iter().copied());
+        let all_values = values(key, &mut (0..all.len()));
+        meant.retain(|&run| selected.contains(&of(run, key)));
+        if selected.len() == all_values.len() {
+            if all_values.len() > 1 {
                 parts.push(format!("every {key}"));
             }
             continue;
         }
-        let without = if here.contains(&None) { Some(format!("no {key}")) } else { None };
-        let named: Vec<String> = here.into_iter().flatten().collect();
+        let without = if selected.contains(&None) { Some(format!("no {key}")) } else { None };
+        let named: Vec<String> = selected.into_iter().flatten().collect();
         let named = if named.is_empty() { None } else { Some(format!("{key} {}", listed(named))) };
         parts.push(named.into_iter().chain(without).collect::<Vec<_>>().join(" or "));
     }
-    let among = if meant.len() > some.len() { "among " } else { "" };
+    let among = if meant.len() > subset.len() { "among " } else { "" };
     format!("{among}{}", parts.join("; "))
 }
 
@@ -139,19 +139,19 @@ fn shown(value: &Value) -> String {
 fn without_numbers(text: &str) -> String {
     const UNITS: [&str; 15] =
         ["ps", "ns", "us", "ms", "s", "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "Mbps", "Gbps"];
-    let mut words: Vec<&str> = Vec::new();
-    for word in text.split_whitespace() {
-        let bare = word.trim_end_matches([',', ';', ':', '.']);
-        let last_is_number = words.last() == Some(&"#");
+    let mut tokens: Vec<&str> = Vec::new();
+    for token in text.split_whitespace() {
+        let bare = token.trim_end_matches([',', ';', ':', '.']);
+        let last_is_number = tokens.last() == Some(&"#");
         if bare.contains(|c: char| c.is_ascii_digit()) {
             if !last_is_number {
-                words.push("#");
+                tokens.push("#");
             }
         } else if !(last_is_number && UNITS.contains(&bare)) {
-            words.push(word);
+            tokens.push(token);
         }
     }
-    words.join(" ")
+    tokens.join(" ")
 }
 
 #[cfg(test)]
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_said_once_with_its_runs_and_an_example() {
+    fn warnings_are_grouped_by_cause_with_runs_and_example() {
         let mut runs = Vec::new();
         for scheme in ["uno", "gemini", "bbr"] {
             for load in [0.2, 0.4, 0.6] {
@@ -185,9 +185,9 @@ mod tests {
                 }
             }
         }
-        let said: Vec<RunWarnings<'_>> =
+        let entry: Vec<RunWarnings<'_>> =
             runs.iter().map(|(run, point, texts)| RunWarnings { run, point, texts }).collect();
-        let lines: Vec<String> = causes(&said).iter().map(ToString::to_string).collect();
+        let lines: Vec<String> = group_warnings(&entry).iter().map(ToString::to_string).collect();
         assert_eq!(
             lines,
             [
@@ -200,20 +200,20 @@ mod tests {
             ]
         );
         // Not every combination of the named values.
-        assert_eq!(which(&said, &[0, 16]), "among scheme uno, gemini; load 0.2; seed 1, 2");
-        assert_eq!(which(&said, &(0..45).collect::<Vec<_>>()), "");
+        assert_eq!(describe_selection(&entry, &[0, 16]), "among scheme uno, gemini; load 0.2; seed 1, 2");
+        assert_eq!(describe_selection(&entry, &(0..45).collect::<Vec<_>>()), "");
     }
 
     #[test]
-    fn runs_without_a_grid_go_by_their_names() {
+    fn runs_without_a_grid_are_listed_by_name() {
         let texts = ["the law never acted".to_owned()];
         let none: [String; 0] = [];
-        let said = |run, texts| RunWarnings { run, point: &[], texts };
-        let all = [said("uno", &texts[..]), said("mixed", &none[..]), said("bbr", &texts[..])];
-        assert_eq!(causes(&all)[0].to_string(), "2 of 3 runs (uno, bbr): the law never acted");
-        assert_eq!(causes(&all[..1])[0].to_string(), "uno: the law never acted");
-        assert_eq!(causes(&[all[0], all[2]])[0].to_string(), "all 2 runs: the law never acted");
-        assert_eq!(causes(&all[1..2]), []);
+        let entry = |run, texts| RunWarnings { run, point: &[], texts };
+        let all = [entry("uno", &texts[..]), entry("mixed", &none[..]), entry("bbr", &texts[..])];
+        assert_eq!(group_warnings(&all)[0].to_string(), "2 of 3 runs (uno, bbr): the law never acted");
+        assert_eq!(group_warnings(&all[..1])[0].to_string(), "uno: the law never acted");
+        assert_eq!(group_warnings(&[all[0], all[2]])[0].to_string(), "all 2 runs: the law never acted");
+        assert_eq!(group_warnings(&all[1..2]), []);
     }
 
     #[test]
@@ -225,10 +225,10 @@ mod tests {
         let points = [point(0.4, None), point(0.8, None), point(0.4, Some("deep")), point(0.4, Some("far"))];
         let all: Vec<RunWarnings<'_>> =
             points.iter().map(|point| RunWarnings { run: "r", point, texts: &[] }).collect();
-        assert_eq!(which(&all, &[0, 1]), "every load; no variant");
-        assert_eq!(which(&all, &[0, 2]), "load 0.4; variant deep or no variant");
-        assert_eq!(which(&all, &[2, 3]), "load 0.4; variant deep, far");
-        assert_eq!(which(&all, &[0, 3, 1]), "every load; variant far or no variant");
+        assert_eq!(describe_selection(&all, &[0, 1]), "every load; no variant");
+        assert_eq!(describe_selection(&all, &[0, 2]), "load 0.4; variant deep or no variant");
+        assert_eq!(describe_selection(&all, &[2, 3]), "load 0.4; variant deep, far");
+        assert_eq!(describe_selection(&all, &[0, 3, 1]), "every load; variant far or no variant");
     }
 
     #[test]
@@ -236,6 +236,6 @@ mod tests {
         let points: Vec<_> = (0..20).map(|seed| point("uno", 0.5, seed)).collect();
         let all: Vec<RunWarnings<'_>> =
             points.iter().map(|point| RunWarnings { run: "r", point, texts: &[] }).collect();
-        assert_eq!(which(&all, &(0..9).collect::<Vec<_>>()), "seed 0, 1, 2, 3, 4, 5 and 3 more");
+        assert_eq!(describe_selection(&all, &(0..9).collect::<Vec<_>>()), "seed 0, 1, 2, 3, 4, 5 and 3 more");
     }
 }

@@ -133,5 +133,5 @@ pub(super) fn gate(
                 .help("with `alpha`, give the decrease instead: xon_offset = \"3KiB\""));
         }
     };
-    Ok(IngressLimit { off: limit, hysteresis, headroom: headroom.bytes(cable) })
+    Ok(IngressLimit { xoff: limit, xon_offset: hysteresis, headroom: headroom.bytes(cable) })
 }

@@ -17,21 +17,21 @@ pub trait ClosedSet: Copy + 'static {
 }
 
 macro_rules! words {
-    ($($(#[$doc:meta])* $kind:ident { $($word:ident = $name:literal,)* })*) => {
+    ($($(#[$doc:meta])* $kind:ident { $($variant:ident = $name:literal,)* })*) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Copy, PartialEq, Eq, Debug)]
             #[allow(missing_docs)]
             pub enum $kind {
-                $($word,)*
+                $($variant,)*
             }
 
             impl ClosedSet for $kind {
-                const ALL: &'static [Self] = &[$(Self::$word,)*];
+                const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
                 fn name(self) -> &'static str {
                     match self {
-                        $(Self::$word => $name,)*
+                        $(Self::$variant => $name,)*
                     }
                 }
             }

@@ -30,13 +30,13 @@ pub trait AttemptRecorder: Sync {
     ///
     /// # Errors
     /// If recording fails.
-    fn kept(&self, run: &str) -> Result<(), String>;
+    fn reused(&self, run: &str) -> Result<(), String>;
 
     /// Records the start of a run.
     ///
     /// # Errors
     /// If recording fails.
-    fn begun(&self, run: &str) -> Result<(), String>;
+    fn started(&self, run: &str) -> Result<(), String>;
 
     /// Records the end of a run after `wall` of wall time, with or without an error.
     ///
@@ -48,7 +48,7 @@ pub trait AttemptRecorder: Sync {
     ///
     /// # Errors
     /// If recording fails.
-    fn cut(&self, run: &str) -> Result<(), String>;
+    fn interrupted(&self, run: &str) -> Result<(), String>;
 
     /// Ends the study. Queued records are written.
     ///
@@ -57,23 +57,23 @@ pub trait AttemptRecorder: Sync {
     fn end(&self) -> Result<(), String>;
 
     /// Deletes the records of other runs: the directory has no results, or those of one run.
-    fn forget(&self, out: &Path);
+    fn clear(&self, out: &Path);
 }
 
 /// Recorder that discards all records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct NoNotes;
+pub struct NullRecorder;
 
-impl AttemptRecorder for NoNotes {
+impl AttemptRecorder for NullRecorder {
     fn planned(&self, _: &Path, _: &[StudyRun<'_>]) -> Result<(), String> {
         Ok(())
     }
 
-    fn kept(&self, _: &str) -> Result<(), String> {
+    fn reused(&self, _: &str) -> Result<(), String> {
         Ok(())
     }
 
-    fn begun(&self, _: &str) -> Result<(), String> {
+    fn started(&self, _: &str) -> Result<(), String> {
         Ok(())
     }
 
@@ -81,7 +81,7 @@ impl AttemptRecorder for NoNotes {
         Ok(())
     }
 
-    fn cut(&self, _: &str) -> Result<(), String> {
+    fn interrupted(&self, _: &str) -> Result<(), String> {
         Ok(())
     }
 
@@ -89,5 +89,5 @@ impl AttemptRecorder for NoNotes {
         Ok(())
     }
 
-    fn forget(&self, _: &Path) {}
+    fn clear(&self, _: &Path) {}
 }

@@ -20,12 +20,12 @@ use crate::peer::law::{accepted, needs};
 /// Maximum number of flows, each with a connection and a port of its own: one thread has to read all ports of a host in time.
 const MAX_FLOWS: usize = 1_000;
 /// The idle timeout of a connection: flows wait for their start. The maximum of the transport.
-const IDLE: Span = Span::from_s(600);
+const IDLE_TIMEOUT: Span = Span::from_s(600);
 /// Bytes of a packet in addition to its IP and UDP headers and payload: the transport's header, its seal, and the head
 /// of a STREAM frame of a stream under a gigabyte (`docs/src/transport.md`).
-const TRANSPORT: u32 = 12 + 16 + 6;
+const TRANSPORT_OVERHEAD: u32 = 12 + 16 + 6;
 /// An acknowledgement's UDP payload: header, seal, and an ACK frame of one range with its counts.
-const ACK: u32 = 12 + 16 + 20;
+const ACK_PAYLOAD: u32 = 12 + 16 + 20;
 /// Streams' windows begin here, as TCP's buffers do in the emulator.
 const MIN_WINDOW: Bytes = Bytes::new(64 << 20);
 
@@ -43,7 +43,7 @@ pub(super) fn packet(built: &BuiltRun, version: IpVersion) -> u16 {
 /// Refuses settings that the transport does not support.
 pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<(), CommandFailure> {
     let setup = &built.setup;
-    let refused = |what: String| Err(CommandFailure::Input(format!("error: the transport cannot do this: {what}")));
+    let refused = |reason: String| Err(CommandFailure::Input(format!("error: the transport cannot do this: {reason}")));
     if !args.command.is_empty() {
         return refused("a command after -- brings a transport of its own; --stack narrows is for [[traffic]]".into());
     }
@@ -103,34 +103,35 @@ impl fmt::Display for PacketSizes {
 /// Returns warnings about values of `[host]` that differ from the transport's: the simulator is another host then.
 pub(crate) fn warnings(built: &BuiltRun, version: IpVersion) -> Vec<String> {
     let host = &built.setup.host;
-    let header = ip_udp(version) + TRANSPORT;
+    let header = ip_udp(version) + TRANSPORT_OVERHEAD;
     let simulated = PacketSizes { payload: host.mss, header: host.header, ack_size: host.ack_size };
-    let real = PacketSizes { payload: host.mss + host.header - header, header, ack_size: ip_udp(version) + ACK };
-    let mut said = Vec::new();
+    let real =
+        PacketSizes { payload: host.mss + host.header - header, header, ack_size: ip_udp(version) + ACK_PAYLOAD };
+    let mut warnings = Vec::new();
     if simulated != real {
-        said.push(format!("[host] has {simulated}, and the transport has {real}: the simulated host differs"));
+        warnings.push(format!("[host] has {simulated}, and the transport has {real}: the simulated host differs"));
     }
     if matches!(host.path, LoadBalancing::UnoLb(_)) {
-        said.push(
+        warnings.push(
             "`host.load_balancing` is \"unolb\", and the transport re-routes a path only after two timeouts".to_owned(),
         );
     }
-    said
+    warnings
 }
 
 /// Returns the settings of a host's endpoint for incoming connections. It sends nothing but acknowledgements by them.
-pub(super) fn of_host(built: &BuiltRun, version: IpVersion, law: LawMaker) -> Settings {
+pub(super) fn host_settings(built: &BuiltRun, version: IpVersion, law: LawMaker) -> Settings {
     let setup = &built.setup;
     let mut settings = Settings::new(Service::named("emulate"), law);
-    let held = setup.flows.iter().map(|flow| {
+    let bdps = setup.flows.iter().map(|flow| {
         let path = setup.paths(flow.src, flow.dst, setup.host.mss);
         path.line_rate.bytes_in(path.base_rtt + path.longest_wait.unwrap_or(Span::ZERO))
     });
-    let window = held.max().unwrap_or(Bytes::ZERO).times(4).max(MIN_WINDOW).get();
+    let window = bdps.max().unwrap_or(Bytes::ZERO).times(4).max(MIN_WINDOW).get();
     (settings.limits.max_stream_data, settings.limits.max_data, settings.send_buffer) = (window, 2 * window, window);
     settings.max_datagram = 0;
     settings.max_packet = packet(built, version);
-    (settings.idle, settings.keep_alive) = (IDLE, Some(IDLE.over(4)));
+    (settings.idle, settings.keep_alive) = (IDLE_TIMEOUT, Some(IDLE_TIMEOUT.over(4)));
     settings.ack_every = setup.host.ack_every.into();
     // As in the simulator: a quarter of the base round trip, here of the shortest.
     let shortest = setup.flows.iter().map(|flow| setup.paths(flow.src, flow.dst, setup.host.mss).base_rtt).min();
@@ -143,14 +144,14 @@ pub(super) fn of_host(built: &BuiltRun, version: IpVersion, law: LawMaker) -> Se
 }
 
 /// Returns the settings of a flow's connection: its law, as the simulator makes it, and its coding.
-pub(super) fn of_flow(built: &BuiltRun, flow: usize, burst: Option<u32>, host: &Settings) -> Settings {
+pub(super) fn flow_settings(built: &BuiltRun, flow: usize, burst: Option<u32>, host: &Settings) -> Settings {
     let setup = &built.setup;
     let spec = setup.flows[flow];
     let paths = setup.paths(spec.src, spec.dst, setup.host.mss);
     let (plan, intra_rtt) = (built.laws.clone(), setup.intra_rtt);
     let law: LawMaker = Arc::new(move |path| {
-        let known = PathInfo { base_rtt: paths.base_rtt, intra_rtt, line_rate: paths.line_rate, mss: path.mss };
-        plan.make(&spec, &known)
+        let path_info = PathInfo { base_rtt: paths.base_rtt, intra_rtt, line_rate: paths.line_rate, mss: path.mss };
+        plan.make(&spec, &path_info)
     });
     let coding = setup.host.coding.filter(|_| spec.coded).map_or(CodingPolicy::Off, |coding| {
         CodingPolicy::Fixed(Shape { data: coding.code.data, parity: coding.code.parity })

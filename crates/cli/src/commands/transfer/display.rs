@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use transfer::{ProgressObserver, TransferProgress};
 
 use crate::args::ShowArgs;
-use crate::exit::tell;
+use crate::exit::print_stderr;
 use crate::interrupt::interrupted;
 use crate::peer::quantity::{amount, rate};
 use crate::progress::{PLAIN_EVERY, words};
@@ -19,13 +19,13 @@ use study::Stopwatch;
 /// Notes that are shown; the others are counted.
 const MAX_NOTES: usize = 100;
 /// The period over which the rate is measured, and its steps.
-const RATE_OVER: Duration = Duration::from_secs(10);
-const STEP: Duration = Duration::from_millis(250);
+const RATE_WINDOW: Duration = Duration::from_secs(10);
+const RATE_STEP: Duration = Duration::from_millis(250);
 
 /// The progress display of a transfer.
 pub(super) struct TransferDisplay {
     bar: Option<ProgressBar>,
-    speaks: bool,
+    prints: bool,
     pub(super) clock: Stopwatch,
     state: Mutex<State>,
 }
@@ -35,21 +35,21 @@ struct State {
     /// Times and the bytes that had moved then.
     steps: VecDeque<(Duration, u64)>,
     /// The time of the last plain line.
-    spoke: Duration,
+    last_printed: Duration,
     notes: Vec<String>,
     left_out: usize,
 }
 
 impl TransferDisplay {
     pub(super) fn new(show: ShowArgs) -> Self {
-        let speaks = !show.quiet && !show.json;
-        let bar = (speaks && std::io::stderr().is_terminal()).then(|| {
+        let prints = !show.quiet && !show.json;
+        let bar = (prints && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::new(0);
             let style = ProgressStyle::with_template("{wide_bar:.cyan/blue} {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Self { bar, speaks, clock: Stopwatch::start(), state: Mutex::default() }
+        Self { bar, prints, clock: Stopwatch::start(), state: Mutex::default() }
     }
 
     /// Ends the display. Returns the notes, and prints those that were not shown.
@@ -59,7 +59,7 @@ impl TransferDisplay {
         }
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if state.left_out > 0 {
-            tell(&format!("and {} more", state.left_out));
+            print_stderr(&format!("and {} more", state.left_out));
         }
         (state.notes, self.clock)
     }
@@ -74,10 +74,10 @@ struct Recent {
 
 impl State {
     fn recent(&mut self, now: Duration, moved: u64) -> Recent {
-        if self.steps.back().is_none_or(|last| now >= last.0 + STEP) {
+        if self.steps.back().is_none_or(|last| now >= last.0 + RATE_STEP) {
             self.steps.push_back((now, moved));
         }
-        while self.steps.len() > 2 && self.steps[1].0 + RATE_OVER < now {
+        while self.steps.len() > 2 && self.steps[1].0 + RATE_WINDOW < now {
             self.steps.pop_front();
         }
         let &(from, before) = self.steps.front().unwrap_or(&(now, moved));
@@ -108,8 +108,8 @@ fn line(progress: &TransferProgress, recent: Recent) -> String {
 }
 
 impl ProgressObserver for TransferDisplay {
-    fn look(&self, progress: &TransferProgress) -> bool {
-        if self.speaks {
+    fn on_progress(&self, progress: &TransferProgress) -> bool {
+        if self.prints {
             let now = self.clock.elapsed();
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let recent = state.recent(now, progress.moved_bytes);
@@ -117,10 +117,10 @@ impl ProgressObserver for TransferDisplay {
                 bar.set_length(progress.total_bytes.max(1));
                 bar.set_position(progress.moved_bytes + progress.had_bytes);
                 bar.set_message(line(progress, recent));
-            } else if now >= state.spoke + PLAIN_EVERY {
-                state.spoke = now;
+            } else if now >= state.last_printed + PLAIN_EVERY {
+                state.last_printed = now;
                 drop(state);
-                tell(&line(progress, recent));
+                print_stderr(&line(progress, recent));
             }
         }
         !interrupted()
@@ -134,8 +134,8 @@ impl ProgressObserver for TransferDisplay {
         }
         state.notes.push(text.to_owned());
         match &self.bar {
-            Some(bar) => bar.suspend(|| tell(text)),
-            None => tell(text),
+            Some(bar) => bar.suspend(|| print_stderr(text)),
+            None => print_stderr(text),
         }
     }
 }

@@ -22,12 +22,12 @@ struct Ready {
 struct TaskWaker {
     ready: Arc<Ready>,
     task: usize,
-    is_called: AtomicBool,
+    is_woken: AtomicBool,
 }
 
 impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
-        if !self.is_called.swap(true, Ordering::AcqRel) {
+        if !self.is_woken.swap(true, Ordering::AcqRel) {
             self.ready.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(self.task);
             self.ready.thread.unpark();
         }
@@ -46,54 +46,55 @@ impl Spawner {
 
 /// The tasks. They run on the thread that made this.
 pub(super) struct Tasks {
-    all: Vec<Option<(Task, Arc<TaskWaker>)>>,
+    slots: Vec<Option<(Task, Arc<TaskWaker>)>>,
     ready: Arc<Ready>,
-    new: Spawner,
+    spawned: Spawner,
 }
 
 impl Tasks {
     pub(super) fn new() -> Self {
         let ready = Arc::new(Ready { tasks: Mutex::default(), thread: thread::current() });
-        Self { all: Vec::new(), ready, new: Spawner::default() }
+        Self { slots: Vec::new(), ready, spawned: Spawner::default() }
     }
 
     pub(super) fn spawner(&self) -> Spawner {
-        self.new.clone()
+        self.spawned.clone()
     }
 
     /// Runs the tasks that can go on, each once; `after` is called after each. If none can, sleeps until one can, at
-    /// most for `most`, and then runs them.
-    pub(super) fn run(&mut self, most: Duration, mut after: impl FnMut()) {
-        self.take_new();
+    /// most for `max_sleep`, and then runs them.
+    pub(super) fn run(&mut self, max_sleep: Duration, mut after: impl FnMut()) {
+        self.take_spawned();
         if self.ready().is_empty() {
-            thread::park_timeout(most);
+            thread::park_timeout(max_sleep);
         }
         let ready = std::mem::take(&mut *self.ready());
-        for at in ready {
-            let Some((task, call)) = self.all[at].as_mut() else { continue };
+        for index in ready {
+            let Some((task, task_waker)) = self.slots[index].as_mut() else { continue };
             // Cleared before it runs, so that events during the run wake it again.
-            call.is_called.store(false, Ordering::Release);
-            let waker = Waker::from(call.clone());
+            task_waker.is_woken.store(false, Ordering::Release);
+            let waker = Waker::from(task_waker.clone());
             if let Poll::Ready(()) = task.as_mut().poll(&mut Context::from_waker(&waker)) {
-                self.all[at] = None;
+                self.slots[index] = None;
             }
             after();
         }
-        self.take_new();
+        self.take_spawned();
     }
 
     /// Forgets all tasks, wherever they are.
     pub(super) fn clear(&mut self) {
-        self.new.0.borrow_mut().clear();
-        self.all.iter_mut().for_each(|task| *task = None);
+        self.spawned.0.borrow_mut().clear();
+        self.slots.iter_mut().for_each(|task| *task = None);
     }
 
-    fn take_new(&mut self) {
-        for task in self.new.0.take() {
-            let at = self.all.len();
-            let call = Arc::new(TaskWaker { ready: self.ready.clone(), task: at, is_called: AtomicBool::new(false) });
-            self.all.push(Some((task, call.clone())));
-            call.wake();
+    fn take_spawned(&mut self) {
+        for task in self.spawned.0.take() {
+            let index = self.slots.len();
+            let task_waker =
+                Arc::new(TaskWaker { ready: self.ready.clone(), task: index, is_woken: AtomicBool::new(false) });
+            self.slots.push(Some((task, task_waker.clone())));
+            task_waker.wake();
         }
     }
 
@@ -111,7 +112,7 @@ mod tests {
     use study::Stopwatch;
 
     #[test]
-    fn tasks_take_turns_and_one_that_nobody_calls_is_left_alone() {
+    fn woken_tasks_alternate_and_others_are_not_polled() {
         let (mut tasks, log) = (Tasks::new(), Rc::new(RefCell::new(Vec::new())));
         for name in ["a", "b"] {
             let log = log.clone();
@@ -130,9 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn another_thread_ends_the_sleep_and_a_task_may_add_tasks() {
+    fn other_threads_wake_the_sleep_and_tasks_spawn_tasks() {
         let (mut tasks, done) = (Tasks::new(), Rc::new(Cell::new(false)));
-        let (spawner, told) = (tasks.spawner(), done.clone());
+        let (spawner, done_flag) = (tasks.spawner(), done.clone());
         let (sender, receiver) = std::sync::mpsc::channel::<Waker>();
         tasks.spawner().spawn(async move {
             let mut sender = Some(sender);
@@ -144,18 +145,18 @@ mod tests {
                 None => Poll::Ready(()),
             })
             .await;
-            spawner.spawn(async move { told.set(true) });
+            spawner.spawn(async move { done_flag.set(true) });
         });
-        let (clock, long) = (Stopwatch::start(), Duration::from_mins(1));
-        let other = thread::spawn(move || receiver.recv_timeout(long).unwrap().wake());
+        let (clock, timeout) = (Stopwatch::start(), Duration::from_mins(1));
+        let other = thread::spawn(move || receiver.recv_timeout(timeout).unwrap().wake());
         for _ in 0..10 {
-            tasks.run(long, || ());
+            tasks.run(timeout, || ());
             if done.get() {
                 break;
             }
         }
         other.join().unwrap();
-        assert!(done.get() && clock.elapsed() < long);
+        assert!(done.get() && clock.elapsed() < timeout);
         tasks.clear();
     }
 }

@@ -15,7 +15,7 @@ pub(super) const MAX_INLINE: usize = 1_000;
 pub(super) fn list(flows: &[ForeignFlow], scenario: &str) -> (Value, Option<(String, String)>) {
     let kind = ("kind", Value::string("list"));
     if flows.len() <= MAX_INLINE {
-        let flows = flows.iter().map(|flow| Node::made(inline(flow)));
+        let flows = flows.iter().map(|flow| Node::generated(inline(flow)));
         return (Value::table([kind, ("flows", Value::Array(flows.collect()))]), None);
     }
     let waits = flows.iter().any(|flow| !flow.after.is_empty());
@@ -24,8 +24,8 @@ pub(super) fn list(flows: &[ForeignFlow], scenario: &str) -> (Value, Option<(Str
         let start = flow.start.map_or(String::new(), write_span);
         let bytes = flow.bytes.map_or(String::new(), |bytes| bytes.to_string());
         let _ = write!(text, "{start},{},{},{bytes}", cell(&flow.src), cell(&flow.dst));
-        for (place, event) in flow.after.iter().enumerate() {
-            let _ = write!(text, "{}{event}", if place == 0 { ',' } else { ' ' });
+        for (index, event) in flow.after.iter().enumerate() {
+            let _ = write!(text, "{}{event}", if index == 0 { ',' } else { ' ' });
         }
         text.push_str(if waits && flow.after.is_empty() { ",\n" } else { "\n" });
     }
@@ -70,8 +70,8 @@ mod tests {
             after: (number.saturating_sub(number % 4)..number).map(FlowEvent::complete).collect(),
         };
         let flows: Vec<ForeignFlow> = (0..1_500).map(flow).collect();
-        let (_, beside) = list(&flows, "x");
-        let (name, text) = beside.unwrap();
+        let (_, separate_file) = list(&flows, "x");
+        let (name, text) = separate_file.unwrap();
         let read = read_list(&text, 0).unwrap();
         assert_eq!((name.as_str(), read.len()), ("x.flows.csv", 1_500));
         for (written, read) in flows.iter().zip(&read) {
