@@ -13,21 +13,13 @@ use results::pooled::{ConfidenceInterval, Pooled, PooledPoint};
 use results::summary;
 use study::count;
 
+use crate::args::Columns;
 use crate::sheet::{Datum, Sheet, SheetCell, SheetRow};
 
 /// The last column that all collectives have in common.
 const OVER_IDEAL: &str = "over ideal";
 /// Columns of text without a terminal's width to go by.
 const PROSE: u16 = 110;
-
-/// Columns of a table that are shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Columns {
-    /// As many as the terminal has room for.
-    Fitted,
-    /// All.
-    All,
-}
 
 /// A table that fits the terminal, and is as wide as it needs to be where there is none.
 pub(crate) fn fitted() -> Table {

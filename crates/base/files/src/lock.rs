@@ -139,7 +139,7 @@ impl Lock {
     }
 }
 
-/// Returns the message for a directory whose former holder died.
+/// Returns the message for a directory left by a holder that died.
 pub fn taken_over(directory: &Path, holder: &str) -> String {
     format!("`{}` was held by {holder}, which has ended: taken over", directory.display())
 }

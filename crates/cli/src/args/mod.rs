@@ -15,7 +15,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::table::Columns;
 pub(crate) use bench::*;
 pub(crate) use export::*;
 pub(crate) use import::*;
@@ -230,6 +229,15 @@ pub(crate) struct Common {
     /// Show all columns of tables, even if they are wider than the terminal.
     #[arg(long)]
     pub(crate) wide: bool,
+}
+
+/// Columns of a table that are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Columns {
+    /// As many as the terminal has room for.
+    Fitted,
+    /// All.
+    All,
 }
 
 impl Common {

@@ -19,13 +19,12 @@ use serde_json::{Value, json};
 use study::{Finished, Simulator, Study, program, vary};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
-use crate::args::{ReproduceArgs, Scale};
+use crate::args::{Columns, ReproduceArgs, Scale};
 use crate::exit::{CommandFailure, print, print_lock_notes, print_stderr};
 use crate::named_file::{NamedFile, OutputKind, outside_of_results};
 use crate::progress::Terminal;
 use crate::record::{FigureRecord, RecordFolder, RecordRow, natural};
 use crate::sheet::{self, Datum, Sheet, SheetRow, check_csv, print_csv};
-use crate::table::Columns;
 use causes::Suspect;
 
 /// One of a paper's files.

@@ -11,11 +11,11 @@ use scenario::{Overrides, Scenario};
 use study::vary::SweepOptions;
 use study::{AttemptRecorder, Backend, Finished, Others, Simulator, Study};
 
-use crate::args::{Common, FileArgs, RunArgs, VaryArgs};
+use crate::args::{Columns, Common, FileArgs, RunArgs, VaryArgs};
 use crate::exit::{CommandFailure, print, print_stderr};
 use crate::progress::Terminal;
 use crate::sheet::{Sheet, check_csv, print_csv};
-use crate::table::{self, Columns};
+use crate::table;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), CommandFailure> {
     let scenario = varied(&args.file, &args.vary, &args.common)?;

@@ -12,11 +12,11 @@ use serde_json::json;
 
 use super::compare::{other_flows, read_set};
 use super::show::not_a_file;
-use crate::args::ScoreArgs;
+use crate::args::{Columns, ScoreArgs};
 use crate::exit::{CommandFailure, print, print_stderr};
 use crate::named_file::{NamedFile, OutputKind};
 use crate::sheet::{Datum, Sheet, SheetCell, SheetRow, check_csv, print_csv};
-use crate::table::{self, Columns};
+use crate::table;
 
 /// A file of `--save-baseline`: a point of a thousand metrics and seeds is under a megabyte.
 const REFERENCE: SizeLimit = SizeLimit { kind: "a reference", mib: 64 };

@@ -8,12 +8,11 @@ use results::store::load_set;
 use results::{Lookup, RunResults, find_run};
 use study::summaries;
 
-use crate::args::{ExportPerfettoArgs, ExportQlogArgs, ShowResultsArgs};
+use crate::args::{Columns, ExportPerfettoArgs, ExportQlogArgs, ShowResultsArgs};
 use crate::exit::{CommandFailure, print};
 use crate::flow_log;
 use crate::named_file::{NamedFile, OutputKind};
 use crate::sheet::{check_csv, print_csv};
-use crate::table::Columns;
 
 pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), CommandFailure> {
     // `[[table]]` of the scenario is no part of results.

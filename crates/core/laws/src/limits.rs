@@ -7,11 +7,11 @@ use crate::{PathInfo, SendLimits, Window};
 /// Window of a law that sets a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RateWindow {
-    /// Whether the window limits the bytes in flight.
+    /// The window limits the bytes in flight.
     pub(crate) windowed: bool,
     /// Its size at line rate.
     pub(crate) at_line_rate: Bytes,
-    /// Whether it scales with the rate or is constant.
+    /// It scales with the rate, instead of being constant.
     pub(crate) scales: bool,
 }
 

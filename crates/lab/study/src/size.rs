@@ -560,7 +560,7 @@ fn first_resolved(scenario: &Scenario) -> serde_json::Value {
     scenario.runs().first().map(|run| run.config.to_json()).unwrap_or_default()
 }
 
-/// Refuses a scenario whose points cannot be distinguished from trials.
+/// Refuses a scenario with points that cannot be distinguished from trials.
 ///
 /// # Errors
 /// If it has a list of points, a sample or variants.

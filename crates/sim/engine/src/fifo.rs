@@ -129,7 +129,7 @@ pub(crate) struct Fifos {
 }
 
 impl Fifos {
-    /// Creates the FIFOs of `links` links, whose packets have state of these kinds.
+    /// Creates the FIFOs of `links` links for packets with state of these kinds.
     pub(crate) fn new(links: usize, kinds: BesideKinds) -> Self {
         let store = vec![RingSlot::default(); links * FIRST_SIZE as usize];
         let ring = |link| LinkRing { base: link as u32 * FIRST_SIZE, mask: FIRST_SIZE - 1, head: 0, len: 0 };

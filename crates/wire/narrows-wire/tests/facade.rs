@@ -62,7 +62,10 @@ fn pair() -> (Endpoint, Endpoint, Connection, Connection) {
     let address = listener.address();
     let (client_end, listener_end) = thread::scope(|scope| {
         let listener_end = scope.spawn(|| block_on(PATIENCE, "a client", listener.accept()).unwrap().admit().unwrap());
-        (block_on(PATIENCE, "a connection", client.connect(address, trust, None)).unwrap(), listener_end.join().unwrap())
+        (
+            block_on(PATIENCE, "a connection", client.connect(address, trust, None)).unwrap(),
+            listener_end.join().unwrap(),
+        )
     });
     (listener, client, client_end, listener_end)
 }

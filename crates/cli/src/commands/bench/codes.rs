@@ -46,7 +46,7 @@ struct CodeMeasurement {
     repair_two_bytes_per_s: Option<f64>,
 }
 
-/// Whether caches hold the blocks.
+/// State of the caches when blocks are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum CacheState {
     Hot,

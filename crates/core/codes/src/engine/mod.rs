@@ -33,7 +33,7 @@ enum Pattern {
     Powers,
 }
 
-/// How products are written to the outputs.
+/// Treatment of the outputs' former contents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WriteMode {
     /// They replace the outputs' contents.

@@ -10,7 +10,7 @@ use units::{Span, Time};
 
 use super::Active;
 
-/// Whether the sender's knowledge is attached to a flow's packets.
+/// Sender state attached to a flow's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PacketNotes {
     Omitted,
