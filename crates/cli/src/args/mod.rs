@@ -234,7 +234,7 @@ pub(crate) struct Common {
 /// Columns of a table that are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Columns {
-    /// As many as the terminal has room for.
+    /// The columns that fit the terminal.
     Fitted,
     /// All.
     All,

@@ -172,7 +172,7 @@ fn claims_page_is_built_from_the_record() {
     assert_eq!(scratch.narrows(&line).ok().out, "wrote claims.html\n");
     let (page, claims) = (scratch.read("claims.html"), |scale| PAPERS.map(|paper| rows(paper, scale, "claims").len()));
     let count: usize = claims("quick").iter().chain(&claims("paper")).sum();
-    assert_eq!(page.matches("\"said\":").count(), count);
+    assert_eq!(page.matches("\"paper_value\":").count(), count);
     scratch.narrows(&line).ok();
     scratch.narrows("report --claims papers --out new.html").fails(2, &["cannot read `papers`"]);
     fs::create_dir_all(scratch.path("papers/tiny/results/quick")).unwrap();

@@ -11,7 +11,7 @@ pub(crate) struct RateWindow {
     pub(crate) windowed: bool,
     /// Its size at line rate.
     pub(crate) at_line_rate: Bytes,
-    /// It scales with the rate, instead of being constant.
+    /// The window scales with the rate, instead of being constant.
     pub(crate) scales: bool,
 }
 

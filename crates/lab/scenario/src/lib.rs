@@ -1,7 +1,7 @@
 //! Scenario files: TOML with units to a validated, fully resolved [`Scenario`], and from that to the simulator's input. The
 //! crate handles files and schemes, not events.
 //!
-//! [`load`] or [`parse`] reads a file; [`Scenario::runs`] lists its runs, one per scheme and point of the grid. Errors
+//! [`load()`] or [`parse`] reads a file; [`Scenario::runs`] lists its runs, one per scheme and point of the grid. Errors
 //! show file, line, column and a caret ([`Error`]).
 
 #![forbid(unsafe_code)]

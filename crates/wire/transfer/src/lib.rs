@@ -1,6 +1,6 @@
 //! Transfer of files and directories across a connection: offers, existing files, chunks and their checksums.
 //!
-//! [`send`] lists the contents of a [`SourcePath`] and sends the files that the other end requests; [`receive`] writes them
+//! [`send()`] lists the contents of a [`SourcePath`] and sends the files that the other end requests; [`receive()`] writes them
 //! below a [`DestDir`]. Every chunk of 1 MiB and every file is checked by BLAKE3. A file gets its final name only when
 //! it is complete and on the disk. Chunks of an interrupted file are kept, and the next transfer sends the others.
 //! `docs/src/send.md` has the protocol.

@@ -27,7 +27,7 @@ pub struct Amount {
 /// Options of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct SendOptions {
-    /// Files at a time, 1 to [`MAX_LANES`](crate::MAX_LANES).
+    /// Files at a time, 1 to [`MAX_LANES`].
     pub lanes: u8,
     /// Compare files of equal size by their hashes, and not by their times.
     pub checksum: bool,

@@ -1,7 +1,7 @@
 //! The Narrows transport over UDP sockets of this machine: executes the decisions of `proto`.
 //!
 //! An [`Endpoint`] is one UDP port, or several, and a thread; a listener may have several threads ([`Config::threads`]). A
-//! [`Connection`] carries streams, messages and datagrams. All waiting functions are `async` and need no particular runtime; [`wait`] runs one to its end on the calling thread, and
+//! [`Connection`] carries streams, messages and datagrams. All waiting functions are `async` and need no particular runtime; [`wait()`] runs one to its end on the calling thread, and
 //! [`SendStream`] and [`RecvStream`] are [`std::io::Write`] and [`std::io::Read`], too, and with the feature `tokio` tokio's
 //! `AsyncWrite` and `AsyncRead`.
 //!

@@ -50,9 +50,9 @@ struct CutEdge {
 /// Direction in which links are followed from a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum PathDirection {
-    /// As packets that leave it.
+    /// From the switch, as packets travel.
     Forward,
-    /// Against packets that arrive at it.
+    /// Towards the switch, against packets.
     Backward,
 }
 
