@@ -248,7 +248,7 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
         add_fact(&format!("switches {}", line.tier.name()), std::iter::once(sharing(line)).chain(gates).collect());
     }
     if let Some(on_ramp) = &report.on_ramp {
-        let over = if on_ramp.over_base { " more than its empty path's" } else { "" };
+        let over = if on_ramp.on_queueing_delay { " more than its empty path's" } else { "" };
         let threshold = on_ramp.params.threshold;
         add_fact("on-ramp", format!("On-Ramp: a flow is held while its one-way delay is over {threshold}{over}"));
     }

@@ -117,7 +117,7 @@ impl BodiesWorld {
         let mut config = ChannelConfig::new(RTT, MSS);
         config.timing.loss_timer = timers[usize::from(choices & 3)];
         config.timing.rto_max = Span::from_s(1);
-        config.timeouts_cut = choices & 4 == 0;
+        config.law_sees_timeouts = choices & 4 == 0;
         config.max_outstanding = most[usize::from(choices >> 6)];
         let threshold = Span::from_us(100);
         config.on_ramp = (choices & 9 == 9).then_some(on_ramp::OnRampParams {

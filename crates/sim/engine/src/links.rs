@@ -410,7 +410,7 @@ impl Links {
     }
 
     /// Returns whether the link is down while a packet's last bit is on it. A pause frame is repeated until it is
-    /// delivered, so none is lost; see [`crate::shared`].
+    /// delivered, so none is lost; see [`crate::shared_buffer`].
     #[cold]
     fn is_cut(&mut self, link: usize, packet: &Packet, passage: PortTransit) -> bool {
         let Some(failing) = self.failing.get_mut(&(link as u32)) else { return false };

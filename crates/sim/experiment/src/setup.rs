@@ -49,7 +49,7 @@ pub struct OnRampConfig {
     pub params: laws::on_ramp::OnRampParams,
     /// Set if the rule's threshold counts from the base one-way delay of a flow's own path, over the routes that hold
     /// when a packet leaves, and not from zero.
-    pub over_base: bool,
+    pub on_queueing_delay: bool,
     /// Packets that one OR-ACK answers, at least 1.
     pub ack_every: u32,
     /// Size of an OR-ACK on the wire, in bytes.
@@ -157,7 +157,7 @@ pub struct HostConfig {
     /// before an ACK can arrive retransmits for ever.
     pub rto_max: Span,
     /// Set if laws are notified of timeouts.
-    pub timeouts_cut: bool,
+    pub law_sees_timeouts: bool,
     /// The start of a retransmission timeout. With [`LossTimer::Packet`] the timeout is `rto_min`, and never under 5/4
     /// of the base round trip. If `rto_min` is none, the timeout is the base round trip with every queue full; queues
     /// of the reverse path count only if acknowledgements wait in them. Only with [`Recovery::Selective`].
@@ -196,7 +196,7 @@ pub struct HostConfig {
     /// Set if hosts know the size of flows, as from applications that announce the length of their messages. Laws then
     /// receive the remaining bytes ([`laws::Ack::bytes_remaining`]), and `initial_quantum` lets flows go first that have less than
     /// that left to send, even if they have sent more.
-    pub known_sizes: bool,
+    pub size_aware: bool,
     /// Set if hosts send credits for data that they are to receive, at their link's rate, in turn to all flows that ask
     /// (RCCC, the receiver's credits of Ultra Ethernet 1.0). Only with laws that have no credits of their own, and
     /// flows that are not coded.
@@ -228,7 +228,7 @@ impl Default for HostConfig {
             reordering: None,
             rto_min: None,
             rto_max: Span::from_s(4),
-            timeouts_cut: true,
+            law_sees_timeouts: true,
             loss_timer: LossTimer::Flow,
             recovery: Recovery::Selective,
             pace_headers: false,
@@ -243,7 +243,7 @@ impl Default for HostConfig {
             small_queue: None,
             fq: false,
             initial_quantum: InitialQuantum::NONE,
-            known_sizes: false,
+            size_aware: false,
             receiver_credits: false,
             int: false,
             rtt_noise: Span::ZERO,
@@ -460,7 +460,7 @@ impl Setup {
     /// Returns the base of On-Ramp's threshold for data that a flow sends at a time: the base one-way delay of a full
     /// packet over the routes that hold then, or zero, depending on [`OnRampConfig::on_queueing_delay`].
     pub fn hold_base(&self, flow: &FlowSpec, at: Time) -> Span {
-        if self.host.on_ramp.is_none_or(|on_ramp| !on_ramp.over_base) {
+        if self.host.on_ramp.is_none_or(|on_ramp| !on_ramp.on_queueing_delay) {
             return Span::ZERO;
         }
         let path = self.routes.at(at).path(&self.network, flow.src, flow.dst, |_, _| 0);

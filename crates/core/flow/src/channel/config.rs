@@ -20,7 +20,7 @@ pub struct ChannelConfig {
     /// Laws are notified of timeouts. If not, a timeout only returns contents to the work. With [`LossTimer::Probe`] a
     /// law is notified once an acknowledgement shows that none of the returned content has arrived (RFC 9002 §7.6.2):
     /// until then the peer may only be late, and a packet is sent at each timeout.
-    pub timeouts_cut: bool,
+    pub law_sees_timeouts: bool,
     /// Pacing parameters.
     pub pacing: Pacing,
     /// Payload of a full packet at first, 1 to 65,535 bytes ([`Channel::set_mss`](crate::Channel::set_mss)).
@@ -48,7 +48,7 @@ impl ChannelConfig {
                 rto_max: Span::from_s(60),
                 loss_timer: LossTimer::Probe,
             },
-            timeouts_cut: true,
+            law_sees_timeouts: true,
             pacing: Pacing::PLAIN,
             mss,
             usage: CwndValidationConfig { restart: true, validation: Validation::Rfc7661 },

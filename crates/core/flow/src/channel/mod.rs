@@ -595,7 +595,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
     /// Notifies a subflow's law of payload that timeouts declared lost and that has not arrived. If some of it arrived,
     /// the path was not dead: these are ordinary losses.
     fn settle(&mut self, now: Time, subflow: u8, range: &TimedOutRange) {
-        let ChannelConfig { pacing, timeouts_cut, .. } = self.config;
+        let ChannelConfig { pacing, law_sees_timeouts, .. } = self.config;
         let state = &self.subflows[usize::from(subflow)];
         let Range { first, last } = range.numbers;
         // Packets without a record are not counted.
@@ -608,7 +608,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
             }
         }
         let lost = lost.min(range.unresolved_bytes());
-        if lost.is_zero() || !timeouts_cut {
+        if lost.is_zero() || !law_sees_timeouts {
             return;
         }
         let cause = if range.acked.is_zero() { LossCause::Timeout } else { LossCause::Reordered };
@@ -630,7 +630,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         cause: LossCause,
         next: impl Fn(&mut Outstanding<W::Content>) -> Option<u64>,
     ) {
-        let ChannelConfig { timing, pacing, timeouts_cut, .. } = self.config;
+        let ChannelConfig { timing, pacing, law_sees_timeouts, .. } = self.config;
         let rate_change = self.rate_change;
         let state = &mut self.subflows[usize::from(subflow)];
         let law_state = &mut self.groups[usize::from(state.law)].law_state;
@@ -651,7 +651,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         if !lost.is_zero() && !is_timeout {
             self.before_reduction(now, subflow, sent_at, lost);
         }
-        let notify = if !is_timeout || (timeouts_cut && !waits) { NotifyLaw::Yes } else { NotifyLaw::No };
+        let notify = if !is_timeout || (law_sees_timeouts && !waits) { NotifyLaw::Yes } else { NotifyLaw::No };
         let (state, LawGroup { law_state, .. }) = self.parts(subflow);
         if !state.out.report_losses(law_state, now, cause, notify).is_zero() {
             law_state.read_permit(rate_change, &pacing);

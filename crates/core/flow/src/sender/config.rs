@@ -26,7 +26,7 @@ pub struct FlowConfig {
     /// Upper bound of the retransmission timeout.
     pub rto_max: Span,
     /// The law is notified of timeouts. If not, a timeout only resends.
-    pub timeouts_cut: bool,
+    pub law_sees_timeouts: bool,
     /// Start of a retransmission timeout. [`LossTimer::Packet`] only with [`Recovery::Selective`].
     pub loss_timer: LossTimer,
     /// The law receives the remaining size of the flow ([`laws::Ack::bytes_remaining`]).
@@ -64,7 +64,7 @@ impl FlowConfig {
             reordering: base_rtt.over(4),
             rto_min: base_rtt.times(2),
             rto_max: Span::from_s(4),
-            timeouts_cut: true,
+            law_sees_timeouts: true,
             loss_timer: LossTimer::Flow,
             reports_size: false,
             recovery: Recovery::Selective,

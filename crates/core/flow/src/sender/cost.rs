@@ -41,7 +41,7 @@ fn transfer(window: u32, loss: u64, late: u64) -> TransferCost {
     let law = Fixed::new(&path, Params { window: Bytes::new(u64::from(MSS) * u64::from(window)), paced: false });
     let config = FlowConfig {
         reordering: Span::from_us(10),
-        timeouts_cut: false,
+        law_sees_timeouts: false,
         pacing: Pacing { catches_up: false, ..Pacing::PLAIN },
         ..FlowConfig::new(size, MSS, base_rtt)
     };

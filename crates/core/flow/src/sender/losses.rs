@@ -76,7 +76,7 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Reports declared losses to the laws that have not received them.
     pub(super) fn report_losses(&mut self, now: Time, cause: LossCause) {
-        let notifies = cause != LossCause::Timeout || self.config.timeouts_cut;
+        let notifies = cause != LossCause::Timeout || self.config.law_sees_timeouts;
         let notify = if notifies { NotifyLaw::Yes } else { NotifyLaw::No };
         for subflow in self.subflows.all() {
             if self.tcp.is_some() && notifies && cause != LossCause::Timeout {

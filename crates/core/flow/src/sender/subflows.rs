@@ -2,7 +2,7 @@
 //!
 //! A packet is sent on the next subflow, in round-robin order, that may send it at that time; a retransmission uses the
 //! subflow that lost it only if no other may send it. So packets do not belong to subflows by their number;
-//! [`SendSequence`](super::numbers::SendSequence) keeps their last transmissions. If an earlier transmission arrives after all, the
+//! [`SendSequence`](super::send_sequence::SendSequence) keeps their last transmissions. If an earlier transmission arrives after all, the
 //! subflow of the last one counts its bytes as delivered for the law, and its mark is dropped. Signals that refer to no
 //! packet go to all subflows.
 

@@ -33,8 +33,9 @@ fn ten(loss_timer: LossTimer) -> Sender<LossRecorder> {
     of_ten(loss_timer, true)
 }
 
-fn of_ten(loss_timer: LossTimer, timeouts_cut: bool) -> Sender<LossRecorder> {
-    let config = FlowConfig { loss_timer, timeouts_cut, rto_min: RTO, ..FlowConfig::new(Bytes::new(10_000), MSS, RTT) };
+fn of_ten(loss_timer: LossTimer, law_sees_timeouts: bool) -> Sender<LossRecorder> {
+    let config =
+        FlowConfig { loss_timer, law_sees_timeouts, rto_min: RTO, ..FlowConfig::new(Bytes::new(10_000), MSS, RTT) };
     let mut sender = Sender::new(config, LossRecorder(None), Time::ZERO);
     for us in 0..10 {
         assert_eq!(sender.poll(Time::from_us(us)), SendState::Now);

@@ -165,7 +165,7 @@ fn unheard_losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let sum = |count: fn(&FlowStats) -> u64| outcome.flows.iter().map(|flow| count(&flow.stats)).sum::<u64>();
     let (retransmits, timeouts, loss_events) =
         (sum(|it| it.retransmits), sum(|it| it.timeouts.into()), sum(|it| it.loss_events.into()));
-    let is_unnotified = !setup.host.timeouts_cut && retransmits > 0 && timeouts > 0 && loss_events == 0;
+    let is_unnotified = !setup.host.law_sees_timeouts && retransmits > 0 && timeouts > 0 && loss_events == 0;
     is_unnotified.then(|| {
         format!(
             "no law was notified of a loss, though {retransmits} packets were retransmitted: only timeouts detected losses, and [host] \
@@ -274,8 +274,13 @@ mod tests {
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
         let params =
             laws::on_ramp::OnRampParams { threshold: Span::from_us(30), gain: Frac::ratio(1, 16), strawman: false };
-        setup.host.on_ramp =
-            Some(experiment::OnRampConfig { params, over_base: false, ack_every: 1, ack_size: 78, memory: false });
+        setup.host.on_ramp = Some(experiment::OnRampConfig {
+            params,
+            on_queueing_delay: false,
+            ack_every: 1,
+            ack_size: 78,
+            memory: false,
+        });
         setup.host.cnp = Some(experiment::Cnp { interval: Span::from_us(50), size: 64 });
         setup.flows[1].on_ramp = true;
         let pfc = Some(fabric::Pfc { frame: 64, relay: false });
@@ -337,7 +342,7 @@ mod tests {
         let (_, mut setup, mut outcome) = testbed::two_datacenters();
         (outcome.flows[0].stats.retransmits, outcome.flows[0].stats.timeouts) = (9, 2);
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
-        setup.host.timeouts_cut = false;
+        setup.host.law_sees_timeouts = false;
         let message = silent_mechanisms(&setup, &outcome);
         assert!(message.len() == 1 && message[0].contains("9 packets were retransmitted"), "{message:?}");
         outcome.flows[2].stats.loss_events = 1;

@@ -462,7 +462,7 @@ fn ticks_fit(config: &Config, network: &Network, packet: u32) -> Result<(), Span
 
 /// On-Ramp's threshold under the delay of an empty path.
 fn always_held(flows: &[FlowSpec], host: &HostConfig, survey: &Survey) -> Option<String> {
-    let on_ramp = host.on_ramp.filter(|on_ramp| !on_ramp.over_base)?;
+    let on_ramp = host.on_ramp.filter(|on_ramp| !on_ramp.on_queueing_delay)?;
     let threshold = on_ramp.params.threshold;
     let on_ramp_flows: Vec<&FlowSpec> = flows.iter().filter(|flow| flow.on_ramp).collect();
     let over = |flow: &&FlowSpec| survey.one_way(flow.src, flow.dst).filter(|&delay| delay > threshold);
@@ -546,7 +546,7 @@ fn trims_in_vain(network: &Network, host: &HostConfig) -> Option<String> {
 /// Returns a warning if sizes are known and neither the hosts nor the laws use them. The inputs of an external law are
 /// not known.
 fn unused_sizes(host: &HostConfig, laws: &LawPlan) -> Option<String> {
-    if !host.known_sizes || host.initial_quantum != InitialQuantum::NONE {
+    if !host.size_aware || host.initial_quantum != InitialQuantum::NONE {
         return None;
     }
     let mut names = Vec::new();

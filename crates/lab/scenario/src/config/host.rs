@@ -280,13 +280,13 @@ layered! {
 impl OnRampTable {
     /// Returns the simulator's settings.
     fn config(&self, clock_sigma: Span) -> OnRampConfig {
-        let (threshold, over_base) = match *self.threshold {
+        let (threshold, on_queueing_delay) = match *self.threshold {
             Auto::Auto => (laws::on_ramp::threshold(clock_sigma, Span::ZERO), true),
             Auto::Set(span) => (span, self.on_queueing_delay),
         };
         OnRampConfig {
             params: laws::on_ramp::OnRampParams { threshold, gain: self.gain.0.frac(), strawman: self.strawman },
-            over_base,
+            on_queueing_delay,
             ack_every: self.ack_every.get(),
             ack_size: self.ack_size.get().into(),
             memory: self.reuse_last_or_ack,
@@ -421,7 +421,7 @@ impl Host {
             rto_min: self.rto_min.value(),
             rto_max: self.rto_max,
             tick: Tick::NONE,
-            timeouts_cut: self.law_sees_timeouts,
+            law_sees_timeouts: self.law_sees_timeouts,
             loss_timer: match *self.rto_per {
                 LossTimerWord::Flow => LossTimer::Flow,
                 LossTimerWord::Packet => LossTimer::Packet,
@@ -435,7 +435,7 @@ impl Host {
                 WindowOr::Window => InitialQuantum::Window,
                 WindowOr::Set(bytes) => InitialQuantum::Bytes(bytes),
             },
-            known_sizes: self.size_aware,
+            size_aware: self.size_aware,
             receiver_credits: *self.receiver_credits,
             cnp: self.cnp_interval.value().map(|interval| Cnp { interval, size: self.cnp_size.get().into() }),
             on_ramp: self.on_ramp.as_ref().map(|table| table.config(self.clock_sigma)),

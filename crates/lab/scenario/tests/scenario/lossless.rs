@@ -276,7 +276,7 @@ fn contradictory_settings_are_errors_or_warnings() {
     assert_eq!(on_ramp_warnings("auto"), Vec::<String>::new());
     let clocks = [("host.on_ramp", "{ threshold = \"auto\" }"), ("host.clock_sigma", "3us")];
     let on_ramp = run(&clocks, "pfc").unwrap().setup.host.on_ramp.unwrap();
-    assert_eq!((on_ramp.params.threshold, on_ramp.over_base), (Span::from_us(6), true));
+    assert_eq!((on_ramp.params.threshold, on_ramp.on_queueing_delay), (Span::from_us(6), true));
     let messages = on_ramp_warnings("100us");
     assert!(
         messages[0].contains("100.000 us, is below") && messages[0].contains("50 of 50 flows, up to 1.009 ms"),

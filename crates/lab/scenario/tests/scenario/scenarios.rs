@@ -875,7 +875,7 @@ fn unused_size_aware_is_warned_of() {
     let said = |law, quantum| {
         let set = [("host.size_aware", "true"), ("schemes.a.law", law), ("host.initial_quantum", quantum)];
         let built = built(&with(&small(PAIR, traffic), &set));
-        assert!(built.setup.host.known_sizes);
+        assert!(built.setup.host.size_aware);
         built.warnings.iter().any(|said| said.contains(&format!("nothing uses it: the law {law} does not")))
     };
     assert!(said("cubic", "0B"));

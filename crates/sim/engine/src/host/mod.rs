@@ -473,7 +473,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
             ticks: Ticks::new(interval, now),
             sent: Bytes::ZERO,
             early,
-            by_size: setup.host.known_sizes,
+            by_size: setup.host.size_aware,
         });
         self.sender_of[flow as usize] = slot;
         let state = &mut self.states[host];

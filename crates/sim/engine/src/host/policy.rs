@@ -57,9 +57,9 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credits: 
         rto_min,
         // A timeout before any possible acknowledgement would retransmit for ever.
         rto_max: host.rto_max.max(rto_min).max(paths.base_rtt + margin),
-        timeouts_cut: host.timeouts_cut,
+        law_sees_timeouts: host.law_sees_timeouts,
         loss_timer: host.loss_timer,
-        reports_size: host.known_sizes,
+        reports_size: host.size_aware,
         recovery: host.recovery,
         overshoots: host.overshoots,
         pacing: Pacing {

@@ -37,7 +37,8 @@ fn case(flows: u32, bottleneck: Rate, delay: Span, threshold: Span, strawman: bo
     let spec = |src| FlowSpec { on_ramp: true, ..common::flow(src, 0, 1 << 40) };
     let mut setup = common::setup(network, (1..=flows).map(spec).collect(), Time::from_ms(20));
     let params = OnRampParams { threshold, gain: OnRampParams::GAIN, strawman };
-    setup.host.on_ramp = Some(OnRampConfig { params, over_base: false, ack_every: 1, ack_size: 78, memory: false });
+    setup.host.on_ramp =
+        Some(OnRampConfig { params, on_queueing_delay: false, ack_every: 1, ack_size: 78, memory: false });
     setup.host.rto_min = Some(Span::from_s(1));
     let up = setup.network.uplink(fabric::HostId(0));
     let down = setup.network.links()[up.index()].reverse;
@@ -175,7 +176,7 @@ fn a_threshold_may_be_relative_to_the_base_delay() {
     let on_ramp = case.setup.host.on_ramp.unwrap();
     let held = |outcome: &Outcome| outcome.flows.iter().map(|flow| flow.stats.held).sum::<Span>();
     assert_ne!(case.run().flow_samples, expected.flow_samples, "30 us are less than the base delay");
-    case.setup.host.on_ramp = Some(OnRampConfig { over_base: true, ..on_ramp });
+    case.setup.host.on_ramp = Some(OnRampConfig { on_queueing_delay: true, ..on_ramp });
     let found = case.run();
     assert_eq!((found.flow_samples, held(&case.run())), (expected.flow_samples.clone(), held(&expected)));
     assert!(held(&expected) > Span::ZERO);

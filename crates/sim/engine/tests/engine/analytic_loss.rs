@@ -346,7 +346,7 @@ fn delayed_acknowledgements_cause_no_timeouts() {
     let start = |us, size| FlowSpec { start: Start::At(Time::from_us(us)), ..flow(0, 1, size) };
     let flows = vec![start(61, 12_289), start(54, 15_040), start(53, 19_513)];
     let mut setup = setup(network, flows, Time::from_ms(100));
-    setup.host = HostConfig { ack_every: 3, rto_max: Span::from_ms(50), timeouts_cut: false, ..setup.host };
+    setup.host = HostConfig { ack_every: 3, rto_max: Span::from_ms(50), law_sees_timeouts: false, ..setup.host };
     setup.seed = 0;
     setup.intra_rtt = Span::from_us(14);
     let outcome = run(&setup, LawKind::Gemini, &[]);

@@ -137,7 +137,8 @@ fn a_detour_is_no_queue() {
     let again = Routes::new(&setup.network).unwrap();
     setup.routes = setup.routes.until(Time::from_ms(3), without).until(Time::from_ms(9), again);
     let params = laws::on_ramp::OnRampParams { threshold: Span::from_us(20), gain: Frac::ratio(1, 16), strawman: true };
-    setup.host.on_ramp = Some(OnRampConfig { params, over_base: true, ack_every: 1, ack_size: 78, memory: false });
+    setup.host.on_ramp =
+        Some(OnRampConfig { params, on_queueing_delay: true, ack_every: 1, ack_size: 78, memory: false });
     setup.flows[0].on_ramp = true;
     let outcome = run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(1 << 30)))]);
     let flow = &outcome.flows[0];

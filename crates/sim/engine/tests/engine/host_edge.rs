@@ -14,7 +14,7 @@ const MSS: u64 = 4_096;
 
 fn on_ramp(threshold: Span) -> OnRampConfig {
     let params = OnRampParams { threshold, gain: OnRampParams::GAIN, strawman: false };
-    OnRampConfig { params, over_base: false, ack_every: 1, ack_size: 78, memory: false }
+    OnRampConfig { params, on_queueing_delay: false, ack_every: 1, ack_size: 78, memory: false }
 }
 
 /// `senders` hosts that send to one over a switch at 10 Gb/s.
@@ -355,12 +355,12 @@ fn flows_known_to_end_soon_go_first() {
     let port = PortConfig::new(Rate::from_gbps(10), Span::from_us(1));
     let shape = fabric::topology::SingleSwitch { hosts: vec![(port, port); 4] };
     let late = |size| FlowSpec { start: Start::At(Time::from_us(500)), ..common::flow(0, 3, size) };
-    let took = |packets: u64, quantum: u64, known_sizes, small_queue| {
+    let took = |packets: u64, quantum: u64, size_aware, small_queue| {
         let flows = vec![common::flow(0, 1, 1_000 * MSS), common::flow(0, 2, 1_000 * MSS), late(packets * MSS)];
         let mut setup = common::setup(fabric::topology::single_switch(&shape).unwrap(), flows, Time::from_ms(100));
         let host = &mut setup.host;
         host.initial_quantum = InitialQuantum::Bytes(Bytes::new(quantum * MSS));
-        (host.known_sizes, host.small_queue) = (known_sizes, small_queue);
+        (host.size_aware, host.small_queue) = (size_aware, small_queue);
         let outcome = fixed(&setup, 64, false);
         assert!(small_queue.is_some() || outcome.flows[..2].iter().all(|flow| flow.stats.packets_sent == 1_000));
         outcome.flows[2].completed.since(outcome.flows[2].started)

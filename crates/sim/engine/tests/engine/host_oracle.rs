@@ -13,9 +13,9 @@ use units::{Bytes, Frac, Span, Time};
 
 fn on_ramp() -> impl Strategy<Value = OnRampConfig> {
     (1..200i64, any::<bool>(), any::<bool>(), 1..12u32, any::<bool>()).prop_map(
-        |(threshold_us, strawman, over_base, ack_every, memory)| {
+        |(threshold_us, strawman, on_queueing_delay, ack_every, memory)| {
             let params = OnRampParams { threshold: Span::from_us(threshold_us), gain: Frac::ratio(1, 16), strawman };
-            OnRampConfig { params, over_base, ack_every, ack_size: 78, memory }
+            OnRampConfig { params, on_queueing_delay, ack_every, ack_size: 78, memory }
         },
     )
 }

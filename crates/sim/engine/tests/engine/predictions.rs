@@ -19,7 +19,8 @@ fn incast(senders: u32, packets: u64, sigma: Span) -> Setup {
     let network = single_switch(&SingleSwitch { hosts }).unwrap().sharing(|_, _| Some(shared));
     let mut setup = common::setup(network, (1..=senders).map(flow).collect(), Time::from_ms(100));
     let params = OnRampParams { threshold: Span::from_s(1), gain: OnRampParams::GAIN, strawman: false };
-    setup.host.on_ramp = Some(OnRampConfig { params, over_base: false, ack_every: 1, ack_size: 78, memory: false });
+    setup.host.on_ramp =
+        Some(OnRampConfig { params, on_queueing_delay: false, ack_every: 1, ack_size: 78, memory: false });
     setup.host.clocks = Clocks { sigma, ..Clocks::default() };
     setup.host.rto_min = Some(Span::from_ms(20));
     setup.series.predictors = (0..senders).map(FlowId).collect();

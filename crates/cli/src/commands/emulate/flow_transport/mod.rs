@@ -103,7 +103,7 @@ struct NarrowsTransport<'a> {
 impl<'a> NarrowsTransport<'a> {
     /// Returns a transport. It must be used by the thread that makes it.
     fn new(built: &'a BuiltRun, ip_version: IpVersion, burst: Option<u32>) -> Self {
-        let announces_size = built.setup.host.known_sizes;
+        let announces_size = built.setup.host.size_aware;
         let flow = |spec: &experiment::FlowSpec| {
             Rc::new(CarriedFlow { size: spec.size.get(), announces_size, ..CarriedFlow::default() })
         };

@@ -67,7 +67,7 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
     if flows > MAX_FLOWS {
         return refused(format!("[[traffic]] makes {flows} flows, and at most {MAX_FLOWS} are run"));
     }
-    let absolute = setup.host.on_ramp.is_some_and(|on_ramp| !on_ramp.over_base);
+    let absolute = setup.host.on_ramp.is_some_and(|on_ramp| !on_ramp.on_queueing_delay);
     if absolute && setup.flows.iter().any(|flow| flow.on_ramp) {
         return refused(
             "`host.on_ramp` has a threshold of the whole one-way delay, and the transport, which has no synchronised clocks, \

@@ -193,7 +193,7 @@ pub(crate) fn case_with(
     let flows = proptest::collection::vec((any::<u32>(), any::<u32>(), 1..400_000u64, 0..300u64, 0..5u8), 1..12);
     let host = (prop_oneof![Just(1000u32), Just(4096)], 1..4u8, (path(), any::<bool>()), any::<bool>(), coding());
     (network(buffer, gate, credits), flows, host, 0..LawKind::ALL.len(), any::<u64>()).prop_map(
-        |(network, flows, (mss, ack_every, (path, symmetric), timeouts_cut, coding), kind, seed)| {
+        |(network, flows, (mss, ack_every, (path, symmetric), law_sees_timeouts, coding), kind, seed)| {
             let hosts = network.hosts().len() as u32;
             let mut last_dst = 0;
             let mut last_of = BTreeMap::new();
@@ -236,7 +236,7 @@ pub(crate) fn case_with(
             let host = HostConfig {
                 mss,
                 ack_every: if own_laws || coding.is_some_and(|it| it.history) { 1 } else { ack_every },
-                timeouts_cut,
+                law_sees_timeouts,
                 path,
                 coding,
                 tick: network.params()[0].config().tick,
@@ -248,7 +248,7 @@ pub(crate) fn case_with(
                     _ => InitialQuantum::NONE,
                 },
                 // In a third of them hosts know how long flows are.
-                known_sizes: seed / 5 % 3 == 0,
+                size_aware: seed / 5 % 3 == 0,
                 ..HostConfig::default()
             };
             let series = SeriesConfig::default();
