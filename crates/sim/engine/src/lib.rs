@@ -16,6 +16,7 @@ pub mod host;
 mod layout;
 mod links;
 mod merge;
+mod optional_index;
 mod packet;
 mod partition;
 mod plane;

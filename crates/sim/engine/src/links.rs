@@ -11,6 +11,7 @@ use units::{Span, Time};
 
 use crate::fifo::Fifos;
 use crate::merge::{DONE, Merge, follow};
+use crate::optional_index::OptionalIndex;
 use crate::packet::{Packet, TelemetrySlot};
 use crate::recorder::LossLog;
 use crate::reports::{Reports, TelemetryRecord};
@@ -70,12 +71,10 @@ impl LinkDestination {
 pub(crate) struct PriorityBacklog {
     /// The time at which the port has served all packets that do not wait.
     pub(crate) served_at: Time,
-    pub(crate) fifo: u32,
+    pub(crate) fifo: OptionalIndex,
     /// Set if the node has it among its backlogged ports.
     pub(crate) listed: bool,
 }
-
-pub(crate) const NO_FIFO: u32 = u32::MAX;
 
 /// Packets on the way to another partition over one link.
 pub(crate) struct Mail {
@@ -265,7 +264,7 @@ impl Links {
                 };
                 if !goes {
                     let waits = &mut overtaken[link];
-                    let target = waits.fifo as usize;
+                    let target = waits.fifo.position();
                     if fifos.is_full(target) {
                         return (Stopped::Full { turn, fifo: target }, forwarded);
                     }
@@ -323,7 +322,7 @@ impl Links {
         let Some(passage) = port.enqueue_exact(params, salt, &arrival) else {
             return self.loss_counters.count(link, &packet, DropCause::Full);
         };
-        let fifo = self.overtaken[link].fifo as usize;
+        let fifo = self.overtaken[link].fifo.position();
         let waits = !self.fifos.is_empty(fifo) && {
             self.replay(link, params, arrival.now);
             !self.fifos.is_empty(fifo)
@@ -349,7 +348,7 @@ impl Links {
     #[inline(always)]
     pub(crate) fn replay(&mut self, link: usize, params: &PortParams, until: Time) {
         let PriorityBacklog { fifo, mut served_at, .. } = self.overtaken[link];
-        let fifo = fifo as usize;
+        let fifo = fifo.position();
         while served_at < until && !self.fifos.is_empty(fifo) {
             let packet = self.fifos.pop(fifo);
             served_at = served_at.max(packet.time) + params.service(packet.size.into());
@@ -365,7 +364,7 @@ impl Links {
     pub(crate) fn serve_by_priority(&mut self, link: usize, params: &PortParams, end: Time) -> bool {
         self.replay(link, params, end);
         let overtaken = &mut self.overtaken[link];
-        overtaken.listed = !self.fifos.is_empty(overtaken.fifo as usize);
+        overtaken.listed = !self.fifos.is_empty(overtaken.fifo.position());
         overtaken.listed
     }
 

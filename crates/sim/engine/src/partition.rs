@@ -7,23 +7,22 @@ use units::{Span, Time};
 
 use crate::host::{Context, DependencyNotice, Nic, PartitionHosts};
 use crate::layout::Layout;
+use crate::optional_index::OptionalIndex;
 use crate::packet::{Packet, TelemetrySlot};
 use crate::plane::Plane;
 use crate::prefetch::AHEAD;
 use crate::recorder::identify;
 use crate::tie_break::HostTies;
 
-const NO_HOST: u32 = u32::MAX;
-
 pub(crate) struct Partition<L> {
     pub(crate) plane: Plane,
     pub(crate) hosts: PartitionHosts<L>,
-    /// By node: its host's number here, or `NO_HOST`.
-    host_of: Vec<u32>,
+    /// By node: its host's number here; none for a switch.
+    host_of: Vec<OptionalIndex>,
     /// By host here: its node.
     node_of: Vec<u32>,
-    /// By host of the network: its number here, or `NO_HOST`.
-    local_of: Vec<u32>,
+    /// By host of the network: its number here; none if it is in another partition.
+    local_of: Vec<OptionalIndex>,
     /// Number of arrivals at hosts.
     pub(crate) received: u64,
     /// Number of events that hosts scheduled for themselves.
@@ -131,15 +130,16 @@ impl<L: ControlLaw> Partition<L> {
     ) -> Self {
         let nodes = layout.node_start[index] as usize..layout.node_start[index + 1] as usize;
         let (mut ids, mut node_of, mut host_of) = (Vec::<HostId>::new(), Vec::new(), Vec::new());
-        let mut local_of = vec![NO_HOST; setup.network.hosts().len()];
+        let mut local_of = vec![OptionalIndex::NONE; setup.network.hosts().len()];
         for (local, node) in setup.network.nodes()[nodes].iter().enumerate() {
             if let NodeKind::Host(id) = node.kind {
-                host_of.push(ids.len() as u32);
-                local_of[id.index()] = ids.len() as u32;
+                let here = OptionalIndex::some(ids.len() as u32);
+                host_of.push(here);
+                local_of[id.index()] = here;
                 ids.push(id);
                 node_of.push(local as u32);
             } else {
-                host_of.push(NO_HOST);
+                host_of.push(OptionalIndex::NONE);
             }
         }
         let mut partition = Self {
@@ -163,7 +163,7 @@ impl<L: ControlLaw> Partition<L> {
             partition.recorded = vec![Vec::new(); ids.len()];
             for flow in &record.flows {
                 let host = partition.local_of[setup.flows[flow.0 as usize].src.index()];
-                if let Some(flows) = partition.recorded.get_mut(host as usize) {
+                if let Some(flows) = partition.recorded.get_mut(host.position()) {
                     flows.push(flow.0);
                 }
             }
@@ -184,7 +184,8 @@ impl<L: ControlLaw> Partition<L> {
 
     /// Delivers a notice to a host of this partition; between epochs only.
     pub(crate) fn deliver_notice(&mut self, notice: DependencyNotice, setup: &Setup) {
-        let host = self.local_of[setup.flows[notice.flow.0 as usize].src.index()] as usize;
+        let host = self.local_of[setup.flows[notice.flow.0 as usize].src.index()].position();
+        debug_assert!(host < self.node_of.len(), "a notice for a host of another partition");
         if self.hosts.on_dependency_met(host, notice, setup).is_some() {
             self.wake(host);
         }
@@ -193,13 +194,14 @@ impl<L: ControlLaw> Partition<L> {
     /// Runs every window that begins before `until`; packets that arrive at `until` or later stay.
     pub(crate) fn run<F: Fn(&FlowSpec, &PathInfo) -> L>(&mut self, until: Time, context: &Context<F>) {
         while let Some(start) = self.plane.schedule().next_window(until) {
+            debug_assert!(start < until, "a window at {start:?} of a run to {until:?}");
             let end = (start + self.plane.window()).min(until);
             for word in 0..self.plane.schedule().words() {
                 let mut bits = self.plane.schedule().take_word(word);
                 while bits != 0 {
                     let node = word * 64 + bits.trailing_zeros() as usize;
                     bits &= bits - 1;
-                    if self.host_of[node] == NO_HOST {
+                    if self.host_of[node] == OptionalIndex::NONE {
                         self.plane.run_switch(node, start, end, context.setup);
                     } else {
                         self.run_host(node, end, context);
@@ -242,7 +244,7 @@ impl<L: ControlLaw> Partition<L> {
     /// As [`Partition::check_if_due`].
     pub(crate) fn check_at_end(&mut self, now: Time, setup: &Setup) -> Result<(), (NodeId, String)> {
         self.check(now, setup)?;
-        let local = |host: HostId| self.local_of[host.index()] as usize;
+        let local = |host: HostId| self.local_of[host.index()].position();
         self.hosts.check_ends(local, setup).map_err(|(host, error)| (self.name_of(host), error))
     }
 
@@ -258,10 +260,7 @@ impl<L: ControlLaw> Partition<L> {
         let (mut examined, mut scheduled) = (0, Vec::new());
         for node in 0..self.host_of.len() {
             examined += self.plane.check(node, now, setup).map_err(|error| (name(node), error))?;
-            let host = self.host_of[node];
-            if host == NO_HOST {
-                continue;
-            }
+            let Some(host) = self.host_of[node].get() else { continue };
             let (link, _) = self.plane.host_ports(node, setup);
             let next = self.hosts.next_at(host as usize, self.plane.idle_at(link));
             if next.is_set() {
@@ -273,7 +272,7 @@ impl<L: ControlLaw> Partition<L> {
         if let Some((node, next)) = scheduled.into_iter().find(|&(node, next)| !runs.runs_by(node, next)) {
             return Err((name(node), format!("it has an event at {next:?}, but is not scheduled then")));
         }
-        let local = |host: HostId| self.local_of[host.index()] as usize;
+        let local = |host: HostId| self.local_of[host.index()].position();
         let checked = self.hosts.check(now, local, setup);
         Ok(examined + checked.map_err(|(host, error)| (self.name_of(host), error))?)
     }
@@ -291,7 +290,7 @@ impl<L: ControlLaw> Partition<L> {
 
     /// Runs a host to `end`: an arrival goes before the host's own starts, timers and sends of the same time.
     fn run_host<F: Fn(&FlowSpec, &PathInfo) -> L>(&mut self, node: usize, end: Time, context: &Context<F>) {
-        let host = self.host_of[node] as usize;
+        let host = self.host_of[node].position();
         let (link, fifo) = self.plane.host_ports(node, context.setup);
         if !self.ties.is_empty() {
             return self.run_host_by_schedule(node, (link, fifo), end, context);
@@ -329,7 +328,7 @@ impl<L: ControlLaw> Partition<L> {
         end: Time,
         context: &Context<F>,
     ) {
-        let (host, setup) = (self.host_of[node] as usize, context.setup);
+        let (host, setup) = (self.host_of[node].position(), context.setup);
         while let Some((arrival, local)) = due(&mut self.plane, &self.hosts, node, host, (link, fifo), end) {
             let noting = Some(Noting { ties: None });
             if arrival <= local {
@@ -384,7 +383,7 @@ impl<L: ControlLaw> Partition<L> {
         end: Time,
         context: &Context<F>,
     ) {
-        let host = self.host_of[node] as usize;
+        let host = self.host_of[node].position();
         while let Some((arrival, local)) = due(&mut self.plane, &self.hosts, node, host, (link, fifo), end) {
             let now = arrival.min(local);
             let ties = &mut self.ties[host];
@@ -431,11 +430,10 @@ impl<L: ControlLaw> Partition<L> {
     /// at least two links away, so flows that it starts begin in a later window.
     fn deliver_own_notices(&mut self, running: usize, setup: &Setup) {
         for notice in std::mem::take(&mut self.hosts.notices) {
-            let host = self.local_of[setup.flows[notice.flow.0 as usize].src.index()];
-            if host == NO_HOST {
+            let Some(host) = self.local_of[setup.flows[notice.flow.0 as usize].src.index()].get() else {
                 self.notices.push(notice);
                 continue;
-            }
+            };
             let start = self.hosts.on_dependency_met(host as usize, notice, setup);
             if let Some(time) = start.filter(|_| host as usize != running) {
                 self.plane.schedule().activate(self.node_of[host as usize] as usize, time);

@@ -17,6 +17,7 @@ use units::Time;
 
 use crate::body::Body;
 use crate::layout::Layout;
+use crate::optional_index::OptionalIndex;
 use crate::packet::Packet;
 
 /// The identity of a packet of a flow; none of frames and other packets of no flow.
@@ -34,20 +35,16 @@ pub(crate) fn identify(packet: &Packet) -> Option<PacketId> {
     }
 }
 
-const NOT_RECORDED: u32 = u32::MAX;
-
 /// Losses of recorded flows.
 pub(crate) struct LossLog {
-    log_indices: Arc<[u32]>,
+    log_indices: Arc<[OptionalIndex]>,
     losses: Vec<(u32, PacketLoss)>,
 }
 
 impl LossLog {
     /// Notes a loss at a link with this number in the network.
     pub(crate) fn note(&mut self, link: u32, packet: &Packet, cause: DropCause) {
-        let Some(&index) = self.log_indices.get(packet.flow as usize).filter(|&&index| index != NOT_RECORDED) else {
-            return;
-        };
+        let Some(index) = self.log_indices.get(packet.flow as usize).and_then(|index| index.get()) else { return };
         if let Some(id) = identify(packet) {
             self.losses.push((index, PacketLoss { time: packet.time, link: LinkId(link), packet: id, cause }));
         }
@@ -56,8 +53,8 @@ impl LossLog {
 
 /// The recorder of one partition.
 pub(crate) struct Recorder {
-    /// By flow: its index among the logs, or [`NOT_RECORDED`].
-    log_indices: Arc<[u32]>,
+    /// By flow: its index among the logs; none if it is not recorded.
+    log_indices: Arc<[OptionalIndex]>,
     logs: Vec<FlowLog>,
     /// By FIFO of the partition: its link.
     links: Vec<u32>,
@@ -97,9 +94,9 @@ impl LinkUseMeter {
 impl Recorder {
     /// The recorder of a partition.
     pub(crate) fn new(index: usize, setup: &Setup, layout: &Layout, config: &RecordConfig) -> Self {
-        let mut log_indices = vec![NOT_RECORDED; setup.flows.len()];
+        let mut log_indices = vec![OptionalIndex::NONE; setup.flows.len()];
         for (index, flow) in (0..).zip(&config.flows) {
-            log_indices[flow.0 as usize] = index;
+            log_indices[flow.0 as usize] = OptionalIndex::some(index);
         }
         let (mut links, mut meters) = (Vec::new(), BTreeMap::<usize, LinkUseMeter>::new());
         let mut fifo_of = BTreeMap::new();
@@ -137,7 +134,7 @@ impl Recorder {
 
     /// Returns a flow's index among the logs, if it is recorded.
     fn log_index(&self, flow: u32) -> Option<u32> {
-        self.log_indices.get(flow as usize).copied().filter(|&index| index != NOT_RECORDED)
+        self.log_indices.get(flow as usize).and_then(|index| index.get())
     }
 
     /// Returns true if a flow's packets and sender are logged.

@@ -36,6 +36,7 @@ impl ChunkSet {
     /// Adds a chunk that comes after all others. Returns whether the set has room for it.
     pub(crate) fn push(&mut self, chunk: u64) -> bool {
         let runs = self.0.len();
+        debug_assert!(self.0.last().is_none_or(|last| last.end() <= chunk), "chunk {chunk} is before the last run");
         match self.0.last_mut() {
             Some(last) if last.end() == chunk => last.count += 1,
             _ if runs < MAX_RUNS => self.0.push(ChunkRun { first: chunk, count: 1 }),

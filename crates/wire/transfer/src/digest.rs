@@ -71,6 +71,12 @@ impl HashTree {
             }
             self.complete_subtrees.push(left);
         }
+        debug_assert_eq!(
+            self.complete_subtrees.len(),
+            self.chunks.count_ones() as usize,
+            "after {} chunks",
+            self.chunks
+        );
         self.chunks += 1;
     }
 

@@ -236,6 +236,7 @@ impl Partial {
     /// Writes the next chunk.
     pub(crate) fn write(&mut self, data: &[u8], value: Digest) -> io::Result<()> {
         let Some(chunk) = self.next else { return Ok(()) };
+        debug_assert!(data.len() as u64 <= self.missing, "{} of {} missing bytes", data.len(), self.missing);
         self.file.write_all_at(data, chunk * CHUNK as u64)?;
         // Data first: a value without its data matches nothing.
         match &self.sums {

@@ -78,7 +78,10 @@ impl SendStream {
         poll_stream(&self.guard, self.stream, StreamInterest::Write, context, |streams| {
             match streams.write(self.stream, data) {
                 Ok(0) if !data.is_empty() => Poll::Pending,
-                written => Poll::Ready(written.map_err(Error::from)),
+                written => {
+                    debug_assert!(written.as_ref().is_ok_and(|&count| count <= data.len()) || written.is_err());
+                    Poll::Ready(written.map_err(Error::from))
+                }
             }
         })
     }

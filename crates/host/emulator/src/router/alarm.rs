@@ -44,6 +44,7 @@ impl Alarm {
 
     /// Sets a wake-up for the segments that a host holds.
     pub(crate) fn flush(&mut self, at: Time) {
+        debug_assert!(at.is_set(), "a flush at no time");
         self.times.push(Reverse(at));
     }
 
@@ -63,6 +64,7 @@ impl Alarm {
     }
 
     fn set(&mut self, link: usize, at: Time) {
+        debug_assert!(at.is_set(), "a wake-up of link {link} at no time");
         if self.set_at[link] != at {
             self.set_at[link] = self.set_at[link].max(at);
             self.times.push(Reverse(at));

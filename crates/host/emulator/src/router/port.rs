@@ -139,6 +139,7 @@ impl OutputPort {
 
     /// Counts a packet that a node with a shared buffer takes into service at this port.
     pub(crate) fn count(&mut self, size: u32, passage: PortTransit) {
+        debug_assert!(size > 0, "an empty packet is served");
         self.port.count(size, passage);
     }
 

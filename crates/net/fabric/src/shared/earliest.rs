@@ -43,6 +43,7 @@ impl Earliest {
     /// Sets a port's time.
     #[inline]
     pub(super) fn set(&mut self, port: usize, time: Time) {
+        debug_assert!(port < self.nodes.len() / 2, "port {port} of {}", self.nodes.len() / 2);
         let mut node = self.nodes.len() / 2 + port;
         let mut first = (time, port as u32);
         self.nodes[node] = first;

@@ -114,6 +114,7 @@ impl BufferPool {
         } else {
             return BufferAdmission::None;
         }
+        debug_assert!(self.shared_used <= self.shared, "{} of {} B are shared", self.shared_used, self.shared);
         self.hold(size);
         BufferAdmission::Booked
     }
@@ -128,12 +129,14 @@ impl BufferPool {
     #[inline]
     pub(super) fn depart(&mut self, port: usize, class: usize, size: u64) {
         let account = &mut self.accounts[port][class];
+        debug_assert!(size <= account.used + account.headroom, "{size} B leave an account of {account:?}");
         let of_headroom = size.min(account.headroom);
         account.headroom -= of_headroom;
         let before = account.used.saturating_sub(self.reserve);
         account.used -= size - of_headroom;
         self.shared_used -= before - account.used.saturating_sub(self.reserve);
         self.held -= size;
+        debug_assert!(self.shared_used <= self.held, "{} of {} B are shared", self.shared_used, self.held);
     }
 
     /// Returns whether the sender at a cable's other end must be paused now. Then it counts as paused.

@@ -121,6 +121,7 @@ impl<P: QueueItem + Copy> SharedPort<P> {
 
     #[inline(always)]
     pub(super) fn push(&mut self, params: &PortParams, class: usize, item: &P, meta: PacketMeta) {
+        debug_assert!(class < CLASSES && meta.size > 0, "{meta:?} in class {class}");
         let service = &mut self.service;
         service.filled |= 1 << class;
         service.waiting_bytes += u64::from(meta.size);
@@ -144,6 +145,7 @@ impl<P: QueueItem + Copy> SharedPort<P> {
     /// that are not frames.
     pub(super) fn put_first(&mut self, waited: usize, class: usize) {
         if self.queues[0].ring.len() > waited {
+            debug_assert!(usize::from(self.service.frames) <= waited, "a frame waits once per class");
             let frames = usize::from(self.service.frames);
             self.queues[0].ring.move_last_to(frames);
             self.frames[frames] = class as u8;

@@ -10,10 +10,10 @@ use laws::ControlLaw;
 use units::Time;
 
 use super::calendar::{Due, FlowSide};
-use super::receiving::{DONE, Receiving};
+use super::receiving::{ReceiverState, Receiving};
 use super::run_queue::RunQueueEntry;
 use super::sending::{Active, SendQueue};
-use super::{HostState, NO_SLOT, PartitionHosts};
+use super::{HostState, PartitionHosts};
 
 /// The queues of one host's flows, and its calendar entries: sorted, so that each of its flows is looked up in
 /// logarithmic time.
@@ -98,20 +98,23 @@ impl<L: ControlLaw> PartitionHosts<L> {
     pub(crate) fn check_ends(&self, local: impl Fn(HostId) -> usize, setup: &Setup) -> Result<(), (usize, String)> {
         for (flow, (&sender, &receiver)) in (0u32..).zip(self.sender_of.iter().zip(&self.receiver_of)) {
             let spec = &setup.flows[flow as usize];
-            let sends = self.senders.get(sender as usize).and_then(Option::as_ref);
-            if sender != NO_SLOT && sends.is_none_or(|active| active.flow != flow) {
-                return Err((local(spec.src), format!("flow {flow}: there is no sender at {sender}")));
+            let sends = self.senders.get(sender.position()).and_then(Option::as_ref);
+            if let Some(slot) = sender.get()
+                && sends.is_none_or(|active| active.flow != flow)
+            {
+                return Err((local(spec.src), format!("flow {flow}: there is no sender at {slot}")));
             }
-            let receives = self.receivers.get(receiver as usize).and_then(Option::as_ref);
-            if receiver != NO_SLOT && receiver != DONE && receives.is_none_or(|it| it.flow() != flow) {
-                return Err((local(spec.dst), format!("flow {flow}: there is no receiver at {receiver}")));
+            if let ReceiverState::Open(slot) = receiver.state()
+                && self.receivers.get(slot as usize).and_then(Option::as_ref).is_none_or(|it| it.flow() != flow)
+            {
+                return Err((local(spec.dst), format!("flow {flow}: there is no receiver at {slot}")));
             }
         }
         Ok(())
     }
 
     fn check_sender(&self, waiting: &HostQueues, slot: u32, active: &Active<L>) -> Result<usize, String> {
-        if self.sender_of[active.flow as usize] != slot {
+        if self.sender_of[active.flow as usize].get() != Some(slot) {
             return Err(format!("its sender is at {slot} and is looked for elsewhere"));
         }
         let mut examined = active.sender.check()?;
@@ -140,7 +143,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
     }
 
     fn check_receiver(&self, waiting: &HostQueues, slot: u32, receiving: &Receiving) -> Result<(), String> {
-        if self.receiver_of[receiving.flow() as usize] != slot {
+        if self.receiver_of[receiving.flow() as usize].state() != ReceiverState::Open(slot) {
             return Err(format!("its receiver is at {slot} and is looked for elsewhere"));
         }
         let missing = receiving
@@ -156,8 +159,10 @@ impl<L: ControlLaw> PartitionHosts<L> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::receiving::ReceiverSlot;
     use super::super::{Context, Nic};
     use super::*;
+    use crate::optional_index::OptionalIndex;
     use crate::packet::Packet;
     use experiment::{FlowSpec, HostConfig, Start};
     use fabric::{PortConfig, Routes, topology};
@@ -214,10 +219,10 @@ mod tests {
             (|_| {}, ""),
             (|hosts| _ = hosts.states[0].ready.pop_front(), "it is Runnable and does not wait there"),
             (|hosts| _ = hosts.states[0].calendar.take(Time::NEVER), "is not in the calendar"),
-            (|hosts| hosts.sender_of[0] = 7, "is looked for elsewhere"),
+            (|hosts| hosts.sender_of[0] = OptionalIndex::some(7), "is looked for elsewhere"),
             (|hosts| hosts.senders.push(None), "1 senders and 0 free slots of 2"),
             (|hosts| hosts.receivers.push(None), "0 receivers and 0 free slots of 1"),
-            (|hosts| hosts.receiver_of[0] = 3, "there is no receiver at 3"),
+            (|hosts| hosts.receiver_of[0] = ReceiverSlot::open(3), "there is no receiver at 3"),
         ];
         let setup = setup();
         let window = Params { window: Bytes::new(20_480), paced: false };

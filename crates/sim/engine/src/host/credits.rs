@@ -19,9 +19,9 @@ use units::{Bytes, Span, Time};
 
 use super::calendar::{Due, FlowSide};
 use super::policy::{credit_config, credits_of};
-use super::receiving::{DONE, Receiving, last_acknowledgement};
+use super::receiving::{ReceiverState, Receiving, last_acknowledgement};
 use super::sending::Active;
-use super::{Context, HostState, NO_SLOT, Nic, PartitionHosts};
+use super::{Context, HostState, Nic, PartitionHosts};
 use crate::body::Body;
 use crate::packet::{ForwardingHeader, Packet, TelemetrySlot};
 
@@ -218,8 +218,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
     }
 
     fn sender(&mut self, flow: u32) -> Option<&mut Active<L>> {
-        let slot = self.sender_of[flow as usize];
-        if slot == NO_SLOT { None } else { self.senders[slot as usize].as_mut() }
+        self.sender_of[flow as usize].get().and_then(|slot| self.senders[slot as usize].as_mut())
     }
 
     pub(super) fn run_credit_sender(
@@ -231,8 +230,8 @@ impl<L: ControlLaw> PartitionHosts<L> {
         setup: &Setup,
         nic: &mut impl Nic,
     ) {
-        let slot = self.sender_of[flow as usize];
-        let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let slot = self.sender_of[flow as usize].position();
+        let Some(active) = self.senders.get_mut(slot).and_then(Option::as_mut) else { return };
         let state = &mut self.states[host];
         match &mut active.edge {
             Some(at) if at.scheduled_at == time => at.scheduled_at = Time::NEVER,
@@ -306,7 +305,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
     ) {
         let (setup, now) = (context.setup, packet.time);
         let spec = &setup.flows[packet.flow as usize];
-        let complete = self.receiver_of[packet.flow as usize] == DONE;
+        let complete = self.receiver_of[packet.flow as usize].state() == ReceiverState::Complete;
         if complete {
             let reply = match packet.body() {
                 // The path of the data was kept free: its sender is notified, even if it ignores that.
@@ -434,10 +433,10 @@ impl<L: ControlLaw> PartitionHosts<L> {
             return;
         }
         for (flow, (&slot, spec)) in (0..).zip(self.receiver_of.iter().zip(&setup.flows)) {
-            let packets = match slot {
-                NO_SLOT => continue,
-                DONE => setup.packets(spec),
-                slot => self.receivers[slot as usize].as_ref().map_or(0, Receiving::cumulative),
+            let packets = match slot.state() {
+                ReceiverState::Unstarted => continue,
+                ReceiverState::Complete => setup.packets(spec),
+                ReceiverState::Open(slot) => self.receivers[slot as usize].as_ref().map_or(0, Receiving::cumulative),
             };
             let payload = Bytes::new(u64::from(packets) * u64::from(setup.host.mss));
             self.receiver_counters.entry(flow).or_default().received = payload.min(spec.size);
@@ -456,8 +455,8 @@ impl<L: ControlLaw> PartitionHosts<L> {
     /// Handles credits, or the response to a probe, at their sender.
     pub(super) fn on_credits<F>(&mut self, host: usize, packet: &Packet, context: &Context<F>) {
         let now = packet.time;
-        let slot = self.sender_of[packet.flow as usize];
-        let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
+        let slot = self.sender_of[packet.flow as usize].get();
+        let Some((slot, active)) = slot.and_then(|slot| Some((slot, self.senders[slot as usize].as_mut()?))) else {
             // They arrive too late to be used.
             let wasted = match packet.body() {
                 Body::Credit { .. } => 1,

@@ -19,6 +19,7 @@ use laws::on_ramp::{LastOwd, OnRamp};
 use laws::{ControlLaw, Hop, PathInfo};
 use units::{Bytes, Span, Time};
 
+use crate::optional_index::OptionalIndex;
 use crate::packet::{Packet, TelemetrySlot};
 use crate::ticks::Ticks;
 
@@ -45,7 +46,7 @@ use edge::{PacketNotes, ShimState};
 use jitter::Delayed;
 use pauses::Pauses;
 use policy::{credit_config, credits_of, flow_config};
-use receiving::Receiving;
+use receiving::{ReceiverSlot, Receiving};
 use run_queue::RunQueue;
 use sending::{Active, SendQueue};
 
@@ -183,8 +184,6 @@ impl HostState {
     }
 }
 
-const NO_SLOT: u32 = u32::MAX;
-
 /// The hosts of one partition, numbered locally.
 pub struct PartitionHosts<L> {
     states: Vec<HostState>,
@@ -193,8 +192,10 @@ pub struct PartitionHosts<L> {
     free_senders: Vec<u32>,
     receivers: Vec<Option<Receiving>>,
     free_receivers: Vec<u32>,
-    sender_of: Vec<u32>,
-    receiver_of: Vec<u32>,
+    /// By flow: its place in `senders`.
+    sender_of: Vec<OptionalIndex>,
+    /// By flow: its place in `receivers`.
+    receiver_of: Vec<ReceiverSlot>,
     /// By flow: the receivers' state for credits.
     receiver_credits: BTreeMap<u32, HostAckState<L>>,
     /// Flows that have ended: (flow, outcome).
@@ -218,18 +219,15 @@ pub struct PartitionHosts<L> {
 impl<L: ControlLaw> PartitionHosts<L> {
     /// The hosts with these numbers, and the flows that start at them.
     pub fn new(ids: &[HostId], setup: &Setup) -> Self {
-        let mut local = vec![NO_SLOT; setup.network.hosts().len()];
+        let mut local = vec![OptionalIndex::NONE; setup.network.hosts().len()];
         for (index, id) in ids.iter().enumerate() {
-            local[id.index()] = index as u32;
+            local[id.index()] = OptionalIndex::some(index as u32);
         }
         let state = |id: &HostId| HostState::new(setup.network.uplink(*id), setup);
         let mut states: Vec<HostState> = ids.iter().map(state).collect();
         let mut open = 0;
         for (flow, spec) in (0u32..).zip(&setup.flows) {
-            let host = local[spec.src.index()];
-            if host == NO_SLOT {
-                continue;
-            }
+            let Some(host) = local[spec.src.index()].get() else { continue };
             open += 1;
             if let Start::At(time) = spec.start {
                 states[host as usize].calendar.schedule(time, Due::Start(flow));
@@ -242,8 +240,8 @@ impl<L: ControlLaw> PartitionHosts<L> {
             free_senders: Vec::new(),
             receivers: Vec::new(),
             free_receivers: Vec::new(),
-            sender_of: vec![NO_SLOT; setup.flows.len()],
-            receiver_of: vec![NO_SLOT; setup.flows.len()],
+            sender_of: vec![OptionalIndex::NONE; setup.flows.len()],
+            receiver_of: vec![ReceiverSlot::UNSTARTED; setup.flows.len()],
             receiver_credits: BTreeMap::new(),
             outcomes: Vec::new(),
             receiver_counters: BTreeMap::new(),
@@ -299,7 +297,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
     /// Returns the time at which an open flow here with data left to send may send next by its pace.
     pub(crate) fn paced_at(&mut self, flow: u32) -> Option<Time> {
         let slot = *self.sender_of.get(flow as usize)?;
-        let active = self.senders.get_mut(slot as usize)?.as_mut()?;
+        let active = self.senders.get_mut(slot.position())?.as_mut()?;
         active.sender.next_bytes().map(|_| active.sender.next_send())
     }
 
@@ -353,10 +351,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
 
     #[inline(never)]
     fn on_ack<F>(&mut self, host: usize, packet: &Packet, hops: &[Hop], context: &Context<F>) {
-        let slot = self.sender_of[packet.flow as usize];
-        if slot == NO_SLOT {
-            return;
-        }
+        let Some(slot) = self.sender_of[packet.flow as usize].get() else { return };
         let now = packet.time;
         let Some(active) = &mut self.senders[slot as usize] else { return };
         active.sample(now, &mut self.samples);
@@ -377,7 +372,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
 
     fn complete<F>(&mut self, host: usize, slot: u32, now: Time, context: &Context<F>) {
         let Some(active) = self.senders[slot as usize].take() else { return };
-        self.sender_of[active.flow as usize] = NO_SLOT;
+        self.sender_of[active.flow as usize] = OptionalIndex::NONE;
         self.free_senders.push(slot);
         self.open -= 1;
         self.outcomes.push((active.flow, active.outcome(now, now)));
@@ -475,7 +470,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
             early,
             by_size: setup.host.size_aware,
         });
-        self.sender_of[flow as usize] = slot;
+        self.sender_of[flow as usize] = OptionalIndex::some(slot);
         let state = &mut self.states[host];
         state.queue(slot, active, now);
         state.schedule_sender(active, now);
@@ -493,8 +488,8 @@ impl<L: ControlLaw> PartitionHosts<L> {
 
     /// Handles a flow's timer, if it is the one that was set last.
     fn on_timer(&mut self, host: usize, flow: u32, time: Time, now: Time) {
-        let slot = self.sender_of[flow as usize];
-        let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let Some(slot) = self.sender_of[flow as usize].get() else { return };
+        let Some(active) = &mut self.senders[slot as usize] else { return };
         if active.armed != time {
             return;
         }

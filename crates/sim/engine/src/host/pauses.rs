@@ -11,11 +11,11 @@ use laws::ControlLaw;
 use units::{Span, Time};
 
 use super::run_queue::RunQueueEntry;
-use super::{Active, HostState, NO_SLOT, Nic, PartitionHosts, SendQueue};
+use super::{Active, HostState, Nic, PartitionHosts, SendQueue};
 use crate::packet::{Packet, TelemetrySlot};
 
-/// The turn of answers that waited: no flow's.
-pub(super) const REPLIES: (u32, u32) = (NO_SLOT, NO_SLOT);
+/// The turn of replies that waited: no flow has it, because a slot is below 2^32 - 1.
+pub(super) const REPLIES: (u32, u32) = (u32::MAX, u32::MAX);
 
 /// Pause state of a host; created with the first pause.
 #[derive(Default)]

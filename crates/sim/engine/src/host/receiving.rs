@@ -7,12 +7,44 @@ use laws::cnp::Generator;
 use units::{Span, Time};
 
 use super::calendar::Due;
-use super::{Context, HostState, NO_SLOT, Nic, PartitionHosts};
+use super::{Context, HostState, Nic, PartitionHosts};
 use crate::body::Body;
 use crate::packet::{ForwardingHeader, Packet, TelemetrySlot};
 
-/// The receiver has everything and is gone.
-pub(super) const DONE: u32 = u32::MAX - 1;
+/// State of a flow's receiving end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ReceiverState {
+    /// No packet has arrived.
+    Unstarted,
+    /// The receiver is at this place.
+    Open(u32),
+    /// All packets have arrived and the receiver is freed.
+    Complete,
+}
+
+/// [`ReceiverState`] in four bytes. Places are below 2^32 - 2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ReceiverSlot(u32);
+
+impl ReceiverSlot {
+    pub(super) const UNSTARTED: Self = Self(u32::MAX);
+    pub(super) const COMPLETE: Self = Self(u32::MAX - 1);
+
+    #[inline(always)]
+    pub(super) const fn open(place: u32) -> Self {
+        debug_assert!(place < Self::COMPLETE.0);
+        Self(place)
+    }
+
+    #[inline(always)]
+    pub(super) const fn state(self) -> ReceiverState {
+        match self {
+            Self::UNSTARTED => ReceiverState::Unstarted,
+            Self::COMPLETE => ReceiverState::Complete,
+            Self(place) => ReceiverState::Open(place),
+        }
+    }
+}
 
 /// The receiving end of a flow, with the state for delayed responses.
 pub(super) struct Receiving {
@@ -52,21 +84,21 @@ impl<L: ControlLaw> PartitionHosts<L> {
     ) {
         let setup = context.setup;
         let spec = &setup.flows[packet.flow as usize];
-        let mut slot = self.receiver_of[packet.flow as usize];
-        if slot == NO_SLOT {
-            slot = self.new_receiver(packet, spec, setup);
+        let mut receiver = self.receiver_of[packet.flow as usize].state();
+        if receiver == ReceiverState::Unstarted {
+            receiver = ReceiverState::Open(self.new_receiver(packet, spec, setup));
         }
         let (seq, _) = packet.transmission();
         if let Some(credit) = packet.used_credit() {
             self.on_scheduled(packet.flow, packet.time, credit);
         }
         let state = &mut self.states[host];
-        if slot == DONE {
+        let ReceiverState::Open(slot) = receiver else {
             let (cumulative, marked) = (setup.packets(spec), packet.is_marked());
             let reply = AckReply { seq, covers: 1, cumulative, marked, nack: false };
             state.send_reply(acknowledgement(packet, spec, reply, packet.time, setup), report, nic);
             return;
-        }
+        };
         let Some(receiving) = &mut self.receivers[slot as usize] else { return };
         if let Some(notes) = &mut receiving.notes {
             notes.send_notifications(packet, spec, setup, state, nic);
@@ -112,14 +144,14 @@ impl<L: ControlLaw> PartitionHosts<L> {
     /// Handles the header of a packet with a payload that was trimmed by a switch.
     pub(super) fn on_trimmed(&mut self, host: usize, header: &Packet, setup: &Setup, nic: &mut impl Nic) {
         let spec = &setup.flows[header.flow as usize];
-        let mut slot = self.receiver_of[header.flow as usize];
-        if slot == DONE {
-            let ack = last_acknowledgement(header, spec, setup);
-            return self.states[host].send_reply(ack, TelemetrySlot::NONE, nic);
-        }
-        if slot == NO_SLOT {
-            slot = self.new_receiver(header, spec, setup);
-        }
+        let slot = match self.receiver_of[header.flow as usize].state() {
+            ReceiverState::Complete => {
+                let ack = last_acknowledgement(header, spec, setup);
+                return self.states[host].send_reply(ack, TelemetrySlot::NONE, nic);
+            }
+            ReceiverState::Unstarted => self.new_receiver(header, spec, setup),
+            ReceiverState::Open(slot) => slot,
+        };
         let Some(receiving) = &mut self.receivers[slot as usize] else { return };
         let state = &mut self.states[host];
         let (seq, _) = header.transmission();
@@ -146,7 +178,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
     ) {
         self.receivers[slot as usize] = None;
         self.free_receivers.push(slot);
-        self.receiver_of[packet.flow as usize] = DONE;
+        self.receiver_of[packet.flow as usize] = ReceiverSlot::COMPLETE;
         self.on_dependency_event(host, Dependency::Received(FlowId(packet.flow)), packet.time, context);
         if !self.receiver_credits.is_empty() {
             self.end_credit_receiver(host, packet.flow, nic);
@@ -196,16 +228,16 @@ impl<L: ControlLaw> PartitionHosts<L> {
                 })
             }),
         });
-        self.receiver_of[packet.flow as usize] = slot;
+        self.receiver_of[packet.flow as usize] = ReceiverSlot::open(slot);
         slot
     }
 
     /// Sends a flow's delayed acknowledgements now. Returns the number below which every packet has arrived.
     pub(super) fn flush_now(&mut self, host: usize, flow: u32, setup: &Setup, nic: &mut impl Nic) -> u32 {
-        match self.receiver_of[flow as usize] {
-            NO_SLOT => 0,
-            DONE => setup.packets(&setup.flows[flow as usize]),
-            slot => {
+        match self.receiver_of[flow as usize].state() {
+            ReceiverState::Unstarted => 0,
+            ReceiverState::Complete => setup.packets(&setup.flows[flow as usize]),
+            ReceiverState::Open(slot) => {
                 let Some(receiving) = &mut self.receivers[slot as usize] else { return 0 };
                 let cumulative = receiving.receiver.cumulative();
                 if receiving.receiver.holds_back() {
@@ -218,7 +250,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
 
     /// Sends an acknowledgement at the end of its delay, if it is still held back.
     pub(super) fn flush(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, nic: &mut impl Nic) {
-        let slot = self.receiver_of[flow as usize];
+        let ReceiverState::Open(slot) = self.receiver_of[flow as usize].state() else { return };
         let receiving = self.receivers.get_mut(slot as usize).and_then(Option::as_mut);
         let Some(receiving) = receiving.filter(|it| it.flush_at == time) else { return };
         receiving.flush(&mut self.states[host], setup, nic);
@@ -226,7 +258,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
 
     /// Handles the timer of a block, if it is the one that was set last.
     pub(super) fn on_block_timer(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, nic: &mut impl Nic) {
-        let slot = self.receiver_of[flow as usize];
+        let ReceiverState::Open(slot) = self.receiver_of[flow as usize].state() else { return };
         let Some(receiving) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let Some(notes) = receiving.notes.as_mut().filter(|notes| notes.blocks_at == time) else { return };
         notes.blocks_at = Time::NEVER;

@@ -3,7 +3,7 @@
 use experiment::FlowSpec;
 use laws::{ControlLaw, Hop, Notification, PathInfo};
 
-use super::{Context, NO_SLOT, Nic, PartitionHosts};
+use super::{Context, Nic, PartitionHosts};
 use crate::body::Body;
 use crate::packet::{Packet, TelemetrySlot};
 
@@ -45,10 +45,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
     }
 
     fn notify_sender<F>(&mut self, host: usize, packet: &Packet, hops: &[Hop], context: &Context<F>) {
-        let slot = self.sender_of[packet.flow as usize];
-        if slot == NO_SLOT {
-            return;
-        }
+        let Some(slot) = self.sender_of[packet.flow as usize].get() else { return };
         let now = packet.time;
         let Some(active) = &mut self.senders[slot as usize] else { return };
         active.sample(now, &mut self.samples);

@@ -11,7 +11,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
     /// The state of a flow's sender, if it is open here.
     pub(crate) fn view(&mut self, flow: u32, now: Time) -> Option<SenderView> {
         let slot = *self.sender_of.get(flow as usize)?;
-        let active = self.senders.get_mut(slot as usize)?.as_mut()?;
+        let active = self.senders.get_mut(slot.position())?.as_mut()?;
         let stats = active.sender.stats();
         let (timeouts, retransmits) = (stats.timeouts, stats.retransmits);
         Some(SenderView {

@@ -10,8 +10,9 @@ use units::{Span, Time, mix64};
 use super::{Extended, Plane};
 use crate::fifo::{BesideKinds, Fifos};
 use crate::layout::Layout;
-use crate::links::{Egress, Failing, LinkDestination, Links, LossCounters, Mail, NO_FIFO, PriorityBacklog, Salts};
+use crate::links::{Egress, Failing, LinkDestination, Links, LossCounters, Mail, PriorityBacklog, Salts};
 use crate::merge::Entrants;
+use crate::optional_index::OptionalIndex;
 use crate::recorder::Recorder;
 use crate::reports::Reports;
 use crate::schedule::Schedule;
@@ -60,7 +61,7 @@ impl Plane {
             let keeps_data = mode == PortMode::Priority;
             overtaken.push(PriorityBacklog {
                 served_at: Time::ZERO,
-                fifo: if keeps_data { fifos } else { NO_FIFO },
+                fifo: if keeps_data { OptionalIndex::some(fifos) } else { OptionalIndex::NONE },
                 listed: false,
             });
             fifos += u32::from(keeps_data);

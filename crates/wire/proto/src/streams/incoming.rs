@@ -30,6 +30,7 @@ impl Streams {
             self.events.push_back(StreamEvent::Readable(id));
         }
         self.account(id, change, Credited::InTime);
+        debug_assert!(self.received <= self.max_received, "{} B received of {}", self.received, self.max_received);
         Ok(taken)
     }
 
@@ -50,6 +51,7 @@ impl Streams {
             self.events.push_back(StreamEvent::Reset { id, code });
         }
         self.account(id, change, Credited::AtOnce);
+        debug_assert!(self.received <= self.max_received, "{} B received of {}", self.received, self.max_received);
         Ok(())
     }
 

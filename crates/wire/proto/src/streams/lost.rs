@@ -23,12 +23,14 @@ impl Lost {
 
     /// Adds a range that is not empty. Part of it may be there.
     pub(super) fn add(&mut self, range: Range<u64>) {
+        debug_assert!(range.start < range.end, "an empty range is lost: {range:?}");
         self.bytes += range.end - range.start - self.shared(&range);
         self.ranges.insert(range);
     }
 
     /// Takes a range out that is not empty. Part of it may be missing.
     pub(super) fn remove(&mut self, range: Range<u64>) {
+        debug_assert!(range.start < range.end, "an empty range is removed: {range:?}");
         if self.bytes > 0 {
             self.bytes -= self.shared(&range);
             self.ranges.remove(range);

@@ -49,6 +49,7 @@ impl Streams {
         let credit = shared.max(sending.reserved().min(credit));
         let (chunk, new) = sending.put(id, out, room, credit)?;
         self.sent += new;
+        debug_assert!(self.sent <= self.max_sent, "{} B sent of {}", self.sent, self.max_sent);
         let need = sending.need();
         self.scheduler.sent(id, &mut sending.slot, need);
         self.settle(id);
@@ -127,10 +128,12 @@ impl Streams {
     /// false, and appends nothing, if it is not needed any more; that is never the case right after
     /// [`Streams::next_control`] returned it.
     pub fn put_control(&mut self, control: Control, out: &mut Vec<u8>) -> bool {
+        let before = out.len();
         let frame = self.control_frame(control);
         if let Some(frame) = frame {
             frame.put(out);
         }
+        debug_assert!(out.len() - before <= super::MAX_CONTROL, "{control:?} takes {} B", out.len() - before);
         frame.is_some()
     }
 

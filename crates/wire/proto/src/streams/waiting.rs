@@ -39,6 +39,7 @@ pub(super) struct Sum {
 impl Sum {
     /// Replaces a stream's part of the sum.
     pub(super) fn replace(&mut self, before: SendBacklog, now: SendBacklog) {
+        debug_assert!(before.lost <= self.lost && before.buffered <= self.buffered, "{before:?} was not counted");
         self.lost = self.lost - before.lost + now.lost;
         self.fresh = self.fresh - before.fresh + now.fresh;
         self.reserved = self.reserved - before.reserved + now.reserved;
