@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::waits::{Deadline, PATIENCE, eventually};
+use crate::waits::{DEFAULT_TIMEOUT, Deadline, eventually};
 
 /// Timeout of a complete command, which may simulate for a while.
 pub const COMMAND: Duration = Duration::from_mins(5);
@@ -138,22 +138,22 @@ impl Process {
     /// Takes the next line of standard output, without its end. At the end of the output it is empty.
     ///
     /// # Panics
-    /// If none arrives within [`PATIENCE`], or if standard output is not piped.
+    /// If none arrives within [`DEFAULT_TIMEOUT`], or if standard output is not piped.
     #[track_caller]
     pub fn line(&self) -> String {
         let pipe = self.out.as_ref().expect("a pipe as standard output");
-        let line = pipe.next(Deadline::new(PATIENCE), &format!("a line of {}", self.name)).unwrap_or_default();
+        let line = pipe.next(Deadline::new(DEFAULT_TIMEOUT), &format!("a line of {}", self.name)).unwrap_or_default();
         String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned()
     }
 
     /// Takes lines of standard error up to the first that has these words. Returns that one, without its end.
     ///
     /// # Panics
-    /// If none has them within [`PATIENCE`], or if standard error is not piped.
+    /// If none has them within [`DEFAULT_TIMEOUT`], or if standard error is not piped.
     #[track_caller]
     pub fn says(&self, text: &str) -> String {
         let pipe = self.err.as_ref().expect("a pipe as standard error");
-        let deadline = Deadline::new(PATIENCE);
+        let deadline = Deadline::new(DEFAULT_TIMEOUT);
         let mut before = String::new();
         loop {
             let event = format!("{} prints `{text}`; its output was:\n{before}", self.name);
@@ -170,7 +170,7 @@ impl Process {
     #[track_caller]
     pub fn kill(&mut self) -> ExitStatus {
         let _ = self.child.kill();
-        self.status_within(PATIENCE)
+        self.status_within(DEFAULT_TIMEOUT)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Waits that end.
+//! Waits with a timeout, which fail the test when it expires.
 
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -9,12 +9,12 @@ use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 /// Default timeout of a wait: many times as long as needed on a busy machine.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Polling interval of conditions.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// A point in time that a wait must not pass.
+/// A point in time by which a wait must end.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline {
     started_at: Instant,
@@ -22,7 +22,7 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    #[expect(clippy::disallowed_methods, reason = "a test's patience is wall-clock time")]
+    #[expect(clippy::disallowed_methods, reason = "a test's timeout is wall-clock time")]
     pub(crate) fn new(within: Duration) -> Self {
         Self { started_at: Instant::now(), within }
     }
@@ -39,10 +39,10 @@ impl Deadline {
     }
 }
 
-/// Polls until `condition`.
+/// Polls until `condition` returns true.
 ///
 /// # Panics
-/// If that takes longer than `within`; the message has `event`, such as "the listener prints its ticket".
+/// If that takes longer than `within`; the message names `event`, such as "the listener prints its ticket".
 #[track_caller]
 pub fn eventually(within: Duration, event: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Deadline::new(within);
@@ -57,7 +57,7 @@ pub fn eventually(within: Duration, event: &str, mut condition: impl FnMut() -> 
 /// # Panics
 /// If the thread runs longer than `within` from now on.
 #[track_caller]
-pub fn joined<T>(within: Duration, event: &str, thread: JoinHandle<T>) -> T {
+pub fn join_thread<T>(within: Duration, event: &str, thread: JoinHandle<T>) -> T {
     eventually(within, event, || thread.is_finished());
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
@@ -106,16 +106,16 @@ mod tests {
 
     #[test]
     fn met_condition_ends_the_wait() {
-        let mut looks = 0;
-        eventually(PATIENCE, "three looks", || {
-            looks += 1;
-            looks == 3
+        let mut polls = 0;
+        eventually(DEFAULT_TIMEOUT, "three polls", || {
+            polls += 1;
+            polls == 3
         });
-        assert_eq!(joined(PATIENCE, "a thread", thread::spawn(|| 7)), 7);
-        assert_eq!(block_on(PATIENCE, "a value", ready(7)), 7);
+        assert_eq!(join_thread(DEFAULT_TIMEOUT, "a thread", thread::spawn(|| 7)), 7);
+        assert_eq!(block_on(DEFAULT_TIMEOUT, "a value", ready(7)), 7);
         // Woken by another thread.
         let (sender, receiver) = channel::<Waker>();
-        let other = thread::spawn(move || receiver.recv_timeout(PATIENCE).unwrap().wake());
+        let other = thread::spawn(move || receiver.recv_timeout(DEFAULT_TIMEOUT).unwrap().wake());
         let mut sender = Some(sender);
         let woken = poll_fn(|context| match sender.take() {
             Some(sender) => {
@@ -124,8 +124,8 @@ mod tests {
             }
             None => Poll::Ready(()),
         });
-        block_on(PATIENCE, "a wake", woken);
-        joined(PATIENCE, "the waker", other);
+        block_on(DEFAULT_TIMEOUT, "a wake", woken);
+        join_thread(DEFAULT_TIMEOUT, "the waker", other);
     }
 
     #[test]
@@ -134,9 +134,9 @@ mod tests {
         assert_eq!(message(|| block_on(SHORT, "no value", pending())), "not within 20ms: no value");
         let (sender, receiver) = channel::<()>();
         let stuck = thread::spawn(move || {
-            let _ = receiver.recv_timeout(PATIENCE);
+            let _ = receiver.recv_timeout(DEFAULT_TIMEOUT);
         });
-        assert_eq!(message(|| joined(SHORT, "a stuck thread", stuck)), "not within 20ms: a stuck thread");
+        assert_eq!(message(|| join_thread(SHORT, "a stuck thread", stuck)), "not within 20ms: a stuck thread");
         drop(sender);
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::CsvArgs;
-use super::values::{fraction, key_value, share};
+use super::values::{fraction, key_value, relative_difference};
 
 #[derive(Args, Debug)]
 pub(crate) struct ShowResultsArgs {
@@ -166,7 +166,7 @@ pub(crate) struct CompareArgs {
     /// Results directory to judge, such as the newer one.
     pub(crate) after: PathBuf,
     /// Largest relative difference that counts as equal, as in 0.05 or 5%.
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_negative_numbers = true,
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = relative_difference, allow_negative_numbers = true,
           conflicts_with = "flows")]
     pub(crate) tolerance: f64,
     /// Print the result as JSON on standard output, and nothing else there.
@@ -198,11 +198,11 @@ pub(crate) struct FlowComparisonArgs {
     #[arg(long, value_name = "FILE", requires = "flows")]
     pub(crate) markdown: Option<PathBuf>,
     /// With --flows: target for rates, as the largest relative difference.
-    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = share, requires = "flows",
+    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = relative_difference, requires = "flows",
           allow_negative_numbers = true)]
     pub(crate) rate_tolerance: f64,
     /// With --flows: target for mean queueing delays, as the largest relative difference.
-    #[arg(long, value_name = "SHARE", default_value = "15%", value_parser = share, requires = "flows",
+    #[arg(long, value_name = "SHARE", default_value = "15%", value_parser = relative_difference, requires = "flows",
           allow_negative_numbers = true)]
     pub(crate) delay_tolerance: f64,
     /// With --flows: difference of mean queueing delays that always meets the target.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::values::{host_command, key_value, port_file, seed, share};
+use super::values::{host_command, key_value, port_file, relative_difference, seed};
 use super::{Common, CsvArgs, FileArgs};
 
 #[derive(Args, Debug)]
@@ -131,7 +131,7 @@ pub(crate) struct ChooseArgs {
     /// Allowed excess over the best scheme, for the default objectives.
     ///
     /// A number or a percentage, as in 0.25 or 25%.
-    #[arg(long, value_name = "SHARE", default_value = "25%", value_parser = share, conflicts_with = "objectives")]
+    #[arg(long, value_name = "SHARE", default_value = "25%", value_parser = relative_difference, conflicts_with = "objectives")]
     pub(crate) within: f64,
     /// Metric to score, lower is better, as in 'p99(inter.slowdown)'.
     ///

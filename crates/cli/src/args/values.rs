@@ -1,4 +1,4 @@
-//! Values of options.
+//! Parsers of option values.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub(super) fn fraction(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a relative difference, from 0 to 10, as a number or a percentage.
-pub(super) fn share(text: &str) -> Result<f64, String> {
+pub(super) fn relative_difference(text: &str) -> Result<f64, String> {
     let error = || format!("{text} is not a relative difference from 0 to 10, such as 0.05 or 5%");
     number_or_percentage(text).filter(|share| (0.0..=10.0).contains(share)).ok_or_else(error)
 }

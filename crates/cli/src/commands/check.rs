@@ -239,7 +239,7 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
     if let Some(line) = &report.coding {
         add_fact("coding", coding(line));
     }
-    if let Some(wait) = report.data_waits {
+    if let Some(wait) = report.data_wait {
         let text = format!("FlashPass: data leaves {wait} after the emulation packet of the returned credit (T_wait)");
         add_fact("flashpass", text);
     }

@@ -10,7 +10,7 @@ use files::{AtomicFile, FileIdentity, SizeLimit};
 use crate::args::NewLawArgs;
 use crate::exit::{CommandFailure, print};
 
-use drafted::Drafted;
+use drafted::PythonLaw;
 
 const LAW: &str = include_str!("new_law/law.txt");
 const PAGE: &str = include_str!("new_law/page.txt");
@@ -51,7 +51,7 @@ pub(crate) fn new_law(args: &NewLawArgs) -> Result<(), CommandFailure> {
 
 /// The files of a law that exists in Python, as the package hands it over (JSON). Answers those that are new.
 pub(crate) fn drafted(name: &str, root: &Path, json: &str) -> Result<Vec<String>, CommandFailure> {
-    Ok(make(name, root, Some(&Drafted::read(json)?))?.new)
+    Ok(make(name, root, Some(&PythonLaw::read(json)?))?.new)
 }
 
 /// The result of the command.
@@ -62,7 +62,7 @@ struct NewLawResult {
     name: String,
 }
 
-fn make(name: &str, root: &Path, drafted: Option<&Drafted>) -> Result<NewLawResult, CommandFailure> {
+fn make(name: &str, root: &Path, drafted: Option<&PythonLaw>) -> Result<NewLawResult, CommandFailure> {
     let names = LawNames::of(name, root)?;
     let code = format!("crates/core/laws/src/{}.rs", names.module);
     let page = format!("docs/src/laws/{}.md", names.name);

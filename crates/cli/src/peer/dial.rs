@@ -10,9 +10,9 @@ use transport::{Connection, Endpoint, Error};
 
 use super::access::PeerTarget;
 use super::end::EndpointSpec;
-use super::patience::wait_for;
 use super::quantity::in_words;
 use super::session_error::SessionError;
+use super::wait::wait_for;
 use crate::exit::{CommandFailure, print_stderr};
 use crate::interrupt::interrupted;
 use study::Stopwatch;
@@ -20,8 +20,8 @@ use study::Stopwatch;
 /// The time after which an address that does not answer is given up, where there is another one.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A call that was answered.
-pub(crate) struct Dial {
+/// A connection that a listener has accepted.
+pub(crate) struct OutgoingConnection {
     pub(crate) endpoint: Endpoint,
     pub(crate) connection: Connection,
     /// The address that answered.
@@ -50,7 +50,11 @@ impl ConnectError {
 ///
 /// # Errors
 /// If no address answers, or a peer other than the expected one does.
-pub(crate) fn connect(target: &PeerTarget, end: &EndpointSpec, purpose: &str) -> Result<Dial, CommandFailure> {
+pub(crate) fn connect(
+    target: &PeerTarget,
+    end: &EndpointSpec,
+    purpose: &str,
+) -> Result<OutgoingConnection, CommandFailure> {
     try_connect(target, end).map_err(|error| error.explained(target, end, purpose))
 }
 
@@ -58,7 +62,7 @@ pub(crate) fn connect(target: &PeerTarget, end: &EndpointSpec, purpose: &str) ->
 ///
 /// # Errors
 /// If no address answers, if a peer other than the expected one does, or if the peer refuses the connection at once.
-pub(crate) fn try_connect(target: &PeerTarget, end: &EndpointSpec) -> Result<Dial, ConnectError> {
+pub(crate) fn try_connect(target: &PeerTarget, end: &EndpointSpec) -> Result<OutgoingConnection, ConnectError> {
     let secret: Option<(TicketId, Secret)> = match target {
         PeerTarget::Ticket(ticket) => Some((ticket.id, ticket.secret.clone())),
         PeerTarget::Address { .. } => None,
@@ -79,13 +83,13 @@ pub(crate) fn try_connect(target: &PeerTarget, end: &EndpointSpec) -> Result<Dia
         };
         let connected = wait_for(endpoint.connect(address, target.trust(), secret.clone()), poll);
         match connected.and_then(|outcome| outcome.map_err(SessionError::from)) {
-            Ok(connection) => return Ok(Dial { endpoint, connection, address }),
+            Ok(connection) => return Ok(OutgoingConnection { endpoint, connection, address }),
             Err(SessionError::Transport(Error::Closed(Closed::TimedOut))) if has_more => {
                 print_stderr(&format!("nothing answers at {address}; trying {}", addresses[index + 1]));
             }
             Err(SessionError::Transport(Error::Closed(Closed::TimedOut))) => endpoint.end(CloseCode::NONE, ""),
             Err(error) => {
-                endpoint.end(CloseCode::NONE, &error.to_peer());
+                endpoint.end(CloseCode::NONE, &error.close_reason());
                 return Err(ConnectError::Connection { error, address });
             }
         }

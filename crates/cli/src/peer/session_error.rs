@@ -40,7 +40,7 @@ impl SessionError {
     }
 
     /// Returns the reason that is sent to the peer.
-    pub(crate) fn to_peer(&self) -> String {
+    pub(crate) fn close_reason(&self) -> String {
         match self {
             // The peer's own mistake is reported to the peer.
             Self::Peer(message) => format!("this peer {message}"),

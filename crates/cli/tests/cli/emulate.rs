@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use testing::{Bounded, PATIENCE, Process, eventually, skipped_here, skipped_without};
+use testing::{Bounded, DEFAULT_TIMEOUT, Process, eventually, skipped_here, skipped_without};
 
 use crate::json::is_summary;
 use crate::support::{ProgramRun, Scratch, wait_for};
@@ -525,7 +525,7 @@ fn started(scratch: &Scratch, server: &str, command: &str) -> Process {
     let line =
         ["emulate", "pair.toml", "--scheme", "cubic", "--out", "out", "--background", &with, "--", "sleep", command];
     let child = scratch.command(line).piped();
-    eventually(PATIENCE, "both programs run", || runs(server) && runs(command));
+    eventually(DEFAULT_TIMEOUT, "both programs run", || runs(server) && runs(command));
     child
 }
 
@@ -541,14 +541,14 @@ fn second_interrupt_stops_immediately_and_cleans_up() {
     let process = nix::unistd::Pid::from_raw(child.id().cast_signed());
     // The command does not receive the signal, and is waited for. Pending signals of the same kind merge into one.
     let mut ended = None;
-    eventually(PATIENCE, "it ends", || {
+    eventually(DEFAULT_TIMEOUT, "it ends", || {
         nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGINT).unwrap();
         ended = child.try_status();
         ended.is_some()
     });
     assert_eq!(ended.unwrap().code(), Some(130));
     assert_eq!(left_behind(), [""; 0]);
-    eventually(PATIENCE, "its programs are gone", || !runs(&server) && !runs(&command));
+    eventually(DEFAULT_TIMEOUT, "its programs are gone", || !runs(&server) && !runs(&command));
 }
 
 #[test]
@@ -561,7 +561,7 @@ fn programs_do_not_outlive_a_killed_emulation() {
     let [server, command] = [3, 4].map(|it| format!("{}.{it}", 1_000_000 + std::process::id()));
     let mut child = started(&scratch, &server, &command);
     child.kill();
-    eventually(PATIENCE, "its programs are gone", || !runs(&server) && !runs(&command));
+    eventually(DEFAULT_TIMEOUT, "its programs are gone", || !runs(&server) && !runs(&command));
     // The next command removes leftovers that this one could not remove.
     assert!(!left_behind().is_empty());
     emulator::preflight().unwrap();

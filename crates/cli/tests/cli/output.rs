@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::thread;
 
 use nix::pty::{Winsize, openpty};
-use testing::{Bounded, COMMAND, joined};
+use testing::{Bounded, COMMAND, join_thread};
 
 use crate::support::{GRID, ONE, Scratch, code};
 
@@ -92,7 +92,7 @@ fn on_columns(scratch: &Scratch, line: &str, no_colour: bool, columns: Option<u1
         let _ = File::from(pty.master).read_to_end(&mut text);
         text
     };
-    let text = joined(COMMAND, &format!("`{line}` closes its terminal"), thread::spawn(read));
+    let text = join_thread(COMMAND, &format!("`{line}` closes its terminal"), thread::spawn(read));
     child.status();
     String::from_utf8(text).unwrap()
 }

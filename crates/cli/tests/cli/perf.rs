@@ -14,7 +14,7 @@ use proto::service::Service;
 use proto::settings::Settings;
 use proto::ticket::Ticket;
 use serde_json::Value;
-use testing::{Bounded, PATIENCE, Process, block_on};
+use testing::{Bounded, DEFAULT_TIMEOUT, Process, block_on};
 use transport::{Config, Connection, Endpoint, SendStream};
 
 use crate::support::{ProgramRun, Scratch, code, wait_for};
@@ -429,7 +429,7 @@ fn invalid_clients_receive_the_reason() {
         other => panic!("{other}"),
     };
     let request = r#"{"version":1,"reverse":false,"streams":1,"amount":{"bytes":10},"window_bytes":65536}"#;
-    let reasons = block_on(PATIENCE, "the listener ends each connection", async {
+    let reasons = block_on(DEFAULT_TIMEOUT, "the listener ends each connection", async {
         let long = connect().await;
         let mut first = long.open().await.unwrap().0;
         first.write_all(&[0xff; 4]).await.unwrap();

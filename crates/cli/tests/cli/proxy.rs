@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use testing::{Bounded, PATIENCE, Process, eventually};
+use testing::{Bounded, DEFAULT_TIMEOUT, Process, eventually};
 
 use testing::skipped_without;
 
@@ -99,7 +99,7 @@ fn echo() -> SocketAddr {
 }
 
 fn assert_echoed(mut tcp: TcpStream, data: &[u8]) {
-    tcp.set_read_timeout(Some(PATIENCE)).unwrap();
+    tcp.set_read_timeout(Some(DEFAULT_TIMEOUT)).unwrap();
     tcp.write_all(data).unwrap();
     tcp.shutdown(Shutdown::Write).unwrap();
     let mut back = Vec::new();
@@ -110,7 +110,7 @@ fn assert_echoed(mut tcp: TcpStream, data: &[u8]) {
 /// Asks for a connection. Returns it, and SOCKS's reply.
 fn socks(entrance: SocketAddr, to: SocketAddr) -> (TcpStream, u8) {
     let mut tcp = TcpStream::connect(entrance).unwrap();
-    tcp.set_read_timeout(Some(PATIENCE)).unwrap();
+    tcp.set_read_timeout(Some(DEFAULT_TIMEOUT)).unwrap();
     let SocketAddr::V4(v4) = to else { panic!("{to}") };
     let port = v4.port().to_be_bytes();
     tcp.write_all(&[&[5, 1, 0, 5, 1, 0, 1][..], &v4.ip().octets(), &port].concat()).unwrap();
@@ -137,7 +137,7 @@ fn programs_connect_and_other_destinations_are_refused() {
     let stderr = proxy_client.stopped(Signal::SIGINT);
     assert!(stderr.contains("1.00 MB"), "{stderr}");
     let stderr = proxy_server.stopped(Signal::SIGTERM);
-    assert!(stderr.contains("the proxy client is gone: the peer closed the connection"), "{stderr}");
+    assert!(stderr.contains("the proxy client disconnected: the peer closed the connection"), "{stderr}");
 }
 
 #[test]
@@ -340,7 +340,7 @@ impl HostPair {
             let shown = Command::new("ip").args(["-n", name, "link", "show", "nwp"]).finish();
             String::from_utf8_lossy(&shown.stdout).contains("state UP")
         };
-        eventually(PATIENCE, "the link between the hosts is up", || hosts.names.iter().all(is_up));
+        eventually(DEFAULT_TIMEOUT, "the link between the hosts is up", || hosts.names.iter().all(is_up));
         Some(hosts)
     }
 

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
-use testing::{Bounded, PATIENCE, Process, eventually};
+use testing::{Bounded, DEFAULT_TIMEOUT, Process, eventually};
 
 pub(crate) use testing::skipped;
 
@@ -255,7 +255,7 @@ flows = 8
 /// Waits for an expected event while the program runs, and fails at once if the program ends instead.
 #[track_caller]
 pub(crate) fn wait_for(process: &mut Process, event: &str, mut condition: impl FnMut() -> bool) {
-    eventually(PATIENCE, event, || {
+    eventually(DEFAULT_TIMEOUT, event, || {
         // Checked in this order: events before the program's end count.
         let status = process.try_status();
         let has_happened = condition();

@@ -71,13 +71,13 @@ impl OnRampHold {
     /// Processes an OR-ACK: this transmission arrived at `clock_ns` by the receiver's clock, which wraps. The one-way
     /// delay is the difference of the two clocks (within 2.1 s, and negative where they are off by more than the
     /// delay). Does nothing where the transmission is no longer known.
-    pub fn on_or_ack(&mut self, now: Time, seq: u32, attempt: u8, clock_ns: u32) {
+    pub fn process_or_ack(&mut self, now: Time, seq: u32, attempt: u8, clock_ns: u32) {
         let Some(index) = self.sent.iter().position(|sent| (sent.seq, sent.attempt) == (seq, attempt)) else { return };
         let handover = self.sent[index].handover;
         self.sent.drain(..=index);
         let delay = Span::from_ns(clock_ns.wrapping_sub(handover.clock_ns).cast_signed().into());
         self.delay = Some(delay);
-        self.on_ramp.on_or_ack(now, delay - handover.base, handover.mark);
+        self.on_ramp.process_or_ack(now, delay - handover.base, handover.mark);
     }
 
     /// Returns the one-way delay of the last OR-ACK; none before the first.
@@ -129,7 +129,7 @@ mod tests {
     fn delays_are_differences_of_clocks_that_wrap() {
         let mut hold = sent();
         let mut delay = |us, seq, clock_ns| {
-            hold.on_or_ack(Time::from_us(us), seq, 1, clock_ns);
+            hold.process_or_ack(Time::from_us(us), seq, 1, clock_ns);
             (hold.delay().map(Span::ns), hold.until())
         };
         assert_eq!(delay(20, 0, u32::MAX - 500), (Some(500), Time::ZERO));
@@ -164,7 +164,7 @@ mod tests {
     fn records_before_an_or_acked_packet_are_dropped() {
         let mut hold = sent();
         for (seq, attempt, left) in [(3, 1, 1), (2, 1, 1), (3, 1, 1), (4, 2, 1), (4, 1, 0)] {
-            hold.on_or_ack(Time::from_us(20), seq, attempt, 0);
+            hold.process_or_ack(Time::from_us(20), seq, attempt, 0);
             assert_eq!(hold.sent.len(), left, "{seq}");
         }
     }

@@ -67,7 +67,7 @@ impl OnRampPath {
         self.minima[0] = Some(of_period);
         let min_delay = self.minima[1].map_or(of_period, |before| before.min(of_period));
         let excess = Span::from_ps(delay.ps().saturating_sub(min_delay.ps()));
-        self.rule.on_or_ack(now, excess.min(self.max_delay), mark);
+        self.rule.process_or_ack(now, excess.min(self.max_delay), mark);
     }
 
     /// Returns the total time of holds, whether there was something to send or not, the current hold included.

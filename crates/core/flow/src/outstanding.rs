@@ -239,7 +239,7 @@ impl<C: Copy> Outstanding<C> {
             "{marked:?} of {acked:?} up to packet {number}"
         );
         law_state.deliver(acked);
-        self.rtt.progress();
+        self.rtt.reset_backoff();
         // Only the transmission that the acknowledgement acknowledges yields an RTT sample.
         let rtt = if acked_transmission == AckedTransmission::Latest {
             now.since(record.sent_at)

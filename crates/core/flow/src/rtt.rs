@@ -1,5 +1,5 @@
-//! Round-trip estimation and the retransmission timeout (RFC 6298), valid at 14 us and at 100 ms, because it has no fixed
-//! times except the two bounds that the host sets.
+//! Round-trip estimation and the retransmission timeout (RFC 6298). It works at round trips of 14 us and of 100 ms alike,
+//! because its only fixed times are the two bounds that the host sets.
 
 use units::Span;
 
@@ -7,15 +7,15 @@ use units::Span;
 pub(crate) struct RttEstimator {
     smoothed: Span,
     variance: Span,
-    lowest: Span,
-    highest: Span,
+    min_timeout: Span,
+    max_timeout: Span,
     backoff: u32,
 }
 
 impl RttEstimator {
     /// Creates an estimator that starts from the path's base round trip, as if it had been measured without variance.
-    pub(crate) fn new(base: Span, lowest: Span, highest: Span) -> Self {
-        Self { smoothed: base, variance: Span::ZERO, lowest, highest, backoff: 0 }
+    pub(crate) fn new(base: Span, min_timeout: Span, max_timeout: Span) -> Self {
+        Self { smoothed: base, variance: Span::ZERO, min_timeout, max_timeout, backoff: 0 }
     }
 
     /// srtt <- 7/8 srtt + 1/8 r;  rttvar <- 3/4 rttvar + 1/4 |srtt - r|     (RFC 6298 §2.3)
@@ -29,21 +29,21 @@ impl RttEstimator {
         self.smoothed
     }
 
-    /// rto = srtt + max(G, 4 rttvar), at least the lower bound, doubled with each timeout in a row (RFC 6298 §2.3, §5.5).
+    /// rto = srtt + max(G, 4 rttvar), at least the lower bound, doubled at each consecutive timeout (RFC 6298 §2.3, §5.5).
     /// Time is exact here, so G is not a clock granularity but the minimum uncertainty of the next round trip: a quarter of
-    /// this one. Without it a constant queue reduces the variance to zero, and the first packet that is slightly later than
+    /// srtt. Without it a constant queue reduces the variance to zero, and the first packet that is slightly later than
     /// the ones before it causes a timeout.
     pub(crate) fn timeout(&self) -> Span {
         let margin = self.variance.times(4).max(self.smoothed.over(4));
-        let timeout = (self.smoothed + margin).max(self.lowest);
-        timeout.times(1 << self.backoff.min(20)).min(self.highest)
+        let timeout = (self.smoothed + margin).max(self.min_timeout);
+        timeout.times(1 << self.backoff.min(20)).min(self.max_timeout)
     }
 
     pub(crate) fn back_off(&mut self) {
         self.backoff += 1;
     }
 
-    pub(crate) fn progress(&mut self) {
+    pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 0;
     }
 }
@@ -64,7 +64,7 @@ mod tests {
             rtt.back_off();
             rtt.back_off();
             assert!(rtt.timeout() >= base.times(11));
-            rtt.progress();
+            rtt.reset_backoff();
             assert!(rtt.timeout() < base.times(4));
         }
     }

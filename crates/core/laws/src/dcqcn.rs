@@ -33,9 +33,9 @@ parameters! { path;
     /// Increases after a cut that only return towards the rate before it (fast recovery, F).
     fast_recovery_stages: Count = 5, "5", 0, 1_000_000;
     /// Additive increase of the target (`R_AI`).
-    additive: Rate = Rate::from_mbps(40), "40 Mb/s", range::STILL, range::FAST;
+    additive: Rate = Rate::from_mbps(40), "40 Mb/s", range::ZERO_RATE, range::FAST;
     /// Hyper increase of the target (`R_HAI`).
-    hyper: Rate = Rate::from_mbps(400), "400 Mb/s, ten times R_AI", range::STILL, range::FAST;
+    hyper: Rate = Rate::from_mbps(400), "400 Mb/s, ten times R_AI", range::ZERO_RATE, range::FAST;
     /// Sets the target to the rate before each cut; off: only if there was an increase since the last cut.
     clamp_target: Switch = true, "true", false, true;
     /// Share of the rate that is left after the first notification, before any cut.

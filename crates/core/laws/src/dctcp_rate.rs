@@ -19,7 +19,7 @@ parameters! { path;
     /// Weight of the newest round in the average marked fraction (g).
     ewma_gain: Fraction = Frac::ratio(1, 16), "1/16", Frac::ZERO, Frac::ONE;
     /// Additive increase per round trip without a cut.
-    additive: Rate = Rate::of(path.mss, path.base_rtt), "1 packet a base RTT", range::STILL, range::FAST;
+    additive: Rate = Rate::of(path.mss, path.base_rtt), "1 packet a base RTT", range::ZERO_RATE, range::FAST;
     /// Limits the bytes in flight by a window.
     windowed: Switch = true, "true", false, true;
     /// Window at line rate, with `windowed`.

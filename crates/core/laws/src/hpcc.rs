@@ -22,7 +22,7 @@ parameters! { path;
     /// Additive steps in a row before a multiplicative one (maxStage); 0 for multiplicative steps only.
     max_stage: Count = 5, "5", 0, 1_000_000;
     /// Additive increase (`W_AI` over T).
-    additive: Rate = Rate::from_bps(path.line_rate.bps() / 2_000), "1/2000 of the narrowest link: (1 - eta) / N for N = 100 flows", range::STILL, range::FAST;
+    additive: Rate = Rate::from_bps(path.line_rate.bps() / 2_000), "1/2000 of the narrowest link: (1 - eta) / N for N = 100 flows", range::ZERO_RATE, range::FAST;
     /// Round trip by which queues and averages are measured (T).
     base_rtt: Span = path.base_rtt, "own base RTT", range::SHORT, range::LONG;
     /// Updates the rate on every ACK, from the reference that each round trip sets; off: once per round trip.

@@ -1,6 +1,6 @@
 //! Control laws: algorithms that decide the sending window and rate of a flow. Each is a pure integer state machine without
-//! access to packets, clocks, sockets or an allocator. So the same code runs in the simulator and in the kernel's TCP, and
-//! can run in a transport.
+//! access to packets, clocks, sockets or an allocator. So the same code runs in the simulator, in the kernel's TCP and in
+//! the transport.
 //!
 //! A host reports events to a law ([`Ack`], [`Loss`], [`Sent`], a timer) and reads the limits that it sets
 //! ([`SendLimits`]). [`Law`] is the closed set of laws that hosts run by default.
@@ -70,7 +70,7 @@ use credits::Credits;
 /// A law cannot fail. It never sees the host's fields, and a host never sees the law's.
 pub trait ControlLaw {
     /// Processes the departure of a packet. The returned cookie is passed back with its acknowledgement ([`Ack::cookie`]).
-    /// This call must not change the permit: a host reads [`ControlLaw::send_limits`] after the other calls only.
+    /// This call must not change the send limits: a host reads [`ControlLaw::send_limits`] after the other calls only.
     fn on_sent(&mut self, sent: &Sent) -> Cookie {
         let _ = sent;
         Cookie::NONE
@@ -112,8 +112,7 @@ pub trait ControlLaw {
         false
     }
 
-    /// The window at which slow start ended (ssthresh); none for a law without slow start, and while nothing has ended the
-    /// first one.
+    /// Returns the slow start threshold (ssthresh); none for a law without slow start, and during the first slow start.
     fn ssthresh(&self) -> Option<Bytes> {
         None
     }
@@ -131,13 +130,13 @@ pub trait ControlLaw {
     /// Returns the counts of the law's actions.
     fn actions(&self) -> LawActions;
 
-    /// The law's own state by name, for plots: `alpha_ppm`, `min_rtt_ns`, ... Units are the last word.
+    /// Emits the law's internal state variables, for plots: `alpha_ppm`, `min_rtt_ns`, ... A name ends in its unit.
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
         let _ = emit;
     }
 }
 
-/// Counts of a law's actions since its flow began. A law that never acts is worth a warning.
+/// Counts of a law's actions since its flow began. A law that never acts on long flows causes a warning.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub struct LawActions {

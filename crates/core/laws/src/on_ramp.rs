@@ -101,7 +101,7 @@ impl OnRamp {
 
     /// Processes an OR-ACK that arrives at `now`: the packet sent with `mark` took `delay` (the one-way delay by the two
     /// clocks, which may be negative).
-    pub fn on_or_ack(&mut self, now: Time, delay: Span, mark: PendingOwd) {
+    pub fn process_or_ack(&mut self, now: Time, delay: Span, mark: PendingOwd) {
         self.paused = self.paused(now);
         self.counted_until = self.counted_until.max(now);
         self.update_beta(delay, mark);
@@ -184,15 +184,15 @@ mod tests {
     fn the_strawman_pauses_again_for_the_same_queue() {
         let mut flow = OnRamp::new(OnRampParams { strawman: true, ..PARAMS });
         let mark = flow.mark(at(0));
-        flow.on_or_ack(at(100), us(16), mark);
+        flow.process_or_ack(at(100), us(16), mark);
         assert_eq!((flow.hold_until(), flow.holds()), (Time::ZERO, 0));
-        flow.on_or_ack(at(100), us(46), mark);
+        flow.process_or_ack(at(100), us(46), mark);
         assert_eq!(flow.hold_until(), at(130));
         // Sent before the pause, acknowledged in it: the pause starts over.
-        flow.on_or_ack(at(120), us(46), mark);
+        flow.process_or_ack(at(120), us(46), mark);
         assert_eq!((flow.hold_until(), flow.holds()), (at(150), 2));
         // A negative delay, caused by clock offsets, does not pause the flow.
-        flow.on_or_ack(at(121), us(-5), mark);
+        flow.process_or_ack(at(121), us(-5), mark);
         assert_eq!(flow.hold_until(), at(150));
     }
 
@@ -201,13 +201,13 @@ mod tests {
     fn the_final_version_takes_the_pause_since_departure_off() {
         let mut flow = OnRamp::new(PARAMS);
         let (black, green) = (flow.mark(at(90)), flow.mark(at(95)));
-        flow.on_or_ack(at(100), us(46), black);
+        flow.process_or_ack(at(100), us(46), black);
         assert_eq!(flow.hold_until(), at(130));
         // At 120 the flow has paused 20 of the 30 us: 46 - 20 - 16 = 10 us are left. The pause ends at the same time.
-        flow.on_or_ack(at(120), us(46), green);
+        flow.process_or_ack(at(120), us(46), green);
         assert_eq!((flow.hold_until(), flow.holds()), (at(130), 2));
         // At 140 all 30 us are over: 46 - 30 = 16 is not over the threshold.
-        flow.on_or_ack(at(140), us(46), green);
+        flow.process_or_ack(at(140), us(46), green);
         assert_eq!((flow.hold_until(), flow.paused(at(200))), (at(130), us(30)));
     }
 
@@ -216,45 +216,45 @@ mod tests {
     fn beta_is_measured_between_packets_acknowledged_in_turn() {
         let mut flow = OnRamp::new(PARAMS);
         let black = flow.mark(at(90));
-        flow.on_or_ack(at(100), us(46), black);
+        flow.process_or_ack(at(100), us(46), black);
         let green = flow.mark(at(131));
         assert_eq!(green, PendingOwd { paused: us(30) });
-        flow.on_or_ack(at(150), us(31), green);
+        flow.process_or_ack(at(150), us(31), green);
         // 15/16 + 1/16 * 1/2 = 31/32, and 31 us - 16 us more: no pause since the departure of G.
         assert_eq!((flow.beta().ppm(), flow.hold_until()), (968_750, at(165)));
         // No pause between them: nothing measured.
-        flow.on_or_ack(at(151), us(100), green);
+        flow.process_or_ack(at(151), us(100), green);
         assert_eq!(flow.beta().ppm(), 968_750);
         // A delay that grew counts as 0, one that fell by more than the pause as 1.
         let risen = flow.mark(at(160));
         assert_eq!(risen.paused, us(40));
-        flow.on_or_ack(at(170), us(200), risen);
+        flow.process_or_ack(at(170), us(200), risen);
         assert_eq!(flow.beta().ppm(), 908_203);
         let fallen = flow.mark(at(180));
-        flow.on_or_ack(at(190), us(1), fallen);
+        flow.process_or_ack(at(190), us(1), fallen);
         assert_eq!(flow.beta().ppm(), 913_940);
         // Acknowledged out of order, P_BG is negative: nothing measured.
-        flow.on_or_ack(at(191), us(1), black);
+        flow.process_or_ack(at(191), us(1), black);
         assert_eq!(flow.beta().ppm(), 913_940);
     }
 
     #[test]
     fn only_asserted_time_counts() {
         let mut flow = OnRamp::new(PARAMS);
-        flow.on_or_ack(at(100), us(46), PendingOwd::default());
+        flow.process_or_ack(at(100), us(46), PendingOwd::default());
         assert_eq!(flow.paused(at(110)), us(10));
         assert_eq!(flow.paused(at(130)), us(30));
         assert_eq!(flow.paused(at(1_000)), us(30));
         // The next hold lasts from its own OR-ACK on.
         let mark = flow.mark(at(1_000));
-        flow.on_or_ack(at(1_010), us(26), mark);
+        flow.process_or_ack(at(1_010), us(26), mark);
         assert_eq!((flow.hold_until(), flow.paused(at(1_015)), flow.paused(at(2_000))), (at(1_020), us(35), us(40)));
     }
 
     #[test]
     fn a_new_flow_remembers_the_last_one() {
         let mut last = OnRamp::new(PARAMS).starting_at(Frac::HALF);
-        last.on_or_ack(at(100), us(46), PendingOwd::default());
+        last.process_or_ack(at(100), us(46), PendingOwd::default());
         let next = OnRamp::remembering(PARAMS, at(110), last.memory());
         assert_eq!((next.hold_until(), next.beta(), next.holds()), (at(130), Frac::HALF, 1));
         assert_eq!((next.paused(at(110)), next.paused(at(200))), (Span::ZERO, us(20)));
@@ -288,7 +288,7 @@ mod tests {
                 if leaves {
                     marks[slot] = flow.mark(now);
                 } else {
-                    flow.on_or_ack(now, us(delay), marks[slot]);
+                    flow.process_or_ack(now, us(delay), marks[slot]);
                     prop_assert!(flow.hold_until() <= now.saturating_add(us(delay.max(0))).max(flow.hold_until()));
                 }
                 prop_assert!(flow.beta() <= Frac::ONE);

@@ -312,7 +312,7 @@ pub(crate) mod range {
     /// The longest.
     pub(crate) const LONG: Span = Span::from_s(1_000);
     /// No rate.
-    pub(crate) const STILL: Rate = Rate::ZERO;
+    pub(crate) const ZERO_RATE: Rate = Rate::ZERO;
     /// The lowest rate that a flow may be limited to.
     pub(crate) const SLOW: Rate = Rate::from_bps(1_000);
     /// The highest.

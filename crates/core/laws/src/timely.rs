@@ -17,9 +17,9 @@ parameters! { path;
     /// The lowest rate.
     min_rate: Rate = Rate::from_mbps(10), "10 Mb/s", range::SLOW, range::FAST;
     /// Additive increase (delta).
-    additive: Rate = Rate::from_mbps(10), "10 Mb/s", range::STILL, range::FAST;
+    additive: Rate = Rate::from_mbps(10), "10 Mb/s", range::ZERO_RATE, range::FAST;
     /// Hyperactive increase (N times delta).
-    hyper: Rate = Rate::from_mbps(50), "50 Mb/s, five times the paper's delta", range::STILL, range::FAST;
+    hyper: Rate = Rate::from_mbps(50), "50 Mb/s, five times the paper's delta", range::ZERO_RATE, range::FAST;
     /// Increases in a row after which they are hyperactive (HAI).
     hyper_after: Count = 5, "5", 0, 1_000_000;
     /// Counts increases below `t_low`, too, and makes them hyperactive.

@@ -222,7 +222,7 @@ fn namespace_of(process: &Path, opened: &mut Option<OwnedFd>, link: &Path, socke
 
 #[cfg(test)]
 mod tests {
-    use testing::{PATIENCE, eventually, skipped};
+    use testing::{DEFAULT_TIMEOUT, eventually, skipped};
 
     use super::*;
 
@@ -264,7 +264,7 @@ mod tests {
         }
         drop(socket);
         // The kernel may list a namespace for a moment after its last socket was closed; the cause was not looked into.
-        eventually(PATIENCE, "the finder keeps no namespace that is gone", || {
+        eventually(DEFAULT_TIMEOUT, "the finder keeps no namespace that is gone", || {
             !finder.find().namespaces.contains_key(&netns)
         });
     }

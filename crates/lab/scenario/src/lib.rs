@@ -72,6 +72,6 @@ pub use run::Run;
 pub use schema::json_schema;
 pub use support::RealHost;
 pub use survey::RttRange;
-pub use traffic::{Arrivals, JobFlows, JobIteration, ReadLoop, Requested, StepKind};
+pub use traffic::{Arrivals, JobFlows, JobIteration, ReadLoop, RequestArrivals, StepKind};
 pub use tree::{Entry, Node, Value};
 pub use write::toml_of;

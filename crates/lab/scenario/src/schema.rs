@@ -32,7 +32,7 @@ mod tests {
         "<!-- The tables below are made from the code: BLESS=1 cargo test -p narrows-scenario writes them. -->\n";
 
     #[test]
-    fn the_schema_knows_every_table() {
+    fn the_schema_has_nested_keys_and_defaults() {
         let schema = json_schema();
         let text = schema.to_string();
         for key in
@@ -50,7 +50,7 @@ mod tests {
     fn the_reference_page_is_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/src/reference/scenario-file.md");
         let page = std::fs::read_to_string(path).unwrap();
-        let (prose, found) = page.split_once(BEGIN).expect("the page has the line after which tables stand");
+        let (prose, found) = page.split_once(BEGIN).expect("the page has the marker line before its tables");
         let wanted = tables();
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(path, format!("{prose}{BEGIN}{wanted}")).unwrap();

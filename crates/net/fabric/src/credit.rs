@@ -36,7 +36,7 @@ impl CreditQueue {
     /// FlashPass's queue (§IV-A: 8 packets, threshold 2) for credits of 84 bytes and packets of 1538, with a bucket of two
     /// credits. The bucket of the `ExpressPass` simulator holds ten: two flows that start together can then send 20 packets
     /// at twice the rate, and 9.5 of these wait, while `FlashPass` reports at most 6 (§II-C).
-    pub const fn usual() -> Self {
+    pub const fn flashpass() -> Self {
         Self {
             limit: 8,
             threshold: 2,
@@ -272,7 +272,7 @@ mod tests {
     /// 1622 bytes at 10 Gb/s last 1297.6 ns: ten credits at once from a full bucket, then one in that time; eight wait.
     #[test]
     fn a_credit_passes_in_the_time_of_its_packet_and_itself() {
-        let ten = CreditQueue { burst: Bytes::new(840), ..CreditQueue::usual() };
+        let ten = CreditQueue { burst: Bytes::new(840), ..CreditQueue::flashpass() };
         let (left, refused) = play(&ten, &[(1_000, false); 30][..]);
         // Thirty within 30 ns: the tokens that flow back meanwhile let none out.
         assert_eq!((left.len(), refused), (18, 12));
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn expendable_credits_wait_only_below_the_threshold() {
-        let config = CreditQueue { burst: Bytes::new(84), ..CreditQueue::usual() };
+        let config = CreditQueue { burst: Bytes::new(84), ..CreditQueue::flashpass() };
         // One leaves, two wait; then expendable ones are refused and ordinary ones still find room for six.
         let credits: Vec<_> = [true; 6].into_iter().chain([false; 10]).map(|expendable| (0, expendable)).collect();
         let (left, refused) = play(&config, &credits);
@@ -295,17 +295,17 @@ mod tests {
 
     #[test]
     fn out_of_range_values_are_rejected() {
-        let usual = CreditQueue::usual();
+        let valid = CreditQueue::flashpass();
         let refusal = |config| CreditParams::new(&config, PrecomputedRate::new(Rate::from_mbps(1))).err();
-        assert_eq!(refusal(usual), None);
-        assert_eq!(refusal(CreditQueue { limit: 0, ..usual }), Some(CreditError::Empty));
-        assert_eq!(refusal(CreditQueue { credit: 0, ..usual }), Some(CreditError::Empty));
+        assert_eq!(refusal(valid), None);
+        assert_eq!(refusal(CreditQueue { limit: 0, ..valid }), Some(CreditError::Empty));
+        assert_eq!(refusal(CreditQueue { credit: 0, ..valid }), Some(CreditError::Empty));
         let burst = Bytes::new(83);
-        assert_eq!(refusal(CreditQueue { burst, ..usual }), Some(CreditError::Bucket { burst, credit: 84 }));
+        assert_eq!(refusal(CreditQueue { burst, ..valid }), Some(CreditError::Bucket { burst, credit: 84 }));
         let burst = Bytes::new(1 << 20);
-        assert_eq!(refusal(CreditQueue { burst, ..usual }), Some(CreditError::TooLong { burst }));
+        assert_eq!(refusal(CreditQueue { burst, ..valid }), Some(CreditError::TooLong { burst }));
         let data = (1 << 20) + 1;
-        assert_eq!(refusal(CreditQueue { data, ..usual }), Some(CreditError::Data { data }));
+        assert_eq!(refusal(CreditQueue { data, ..valid }), Some(CreditError::Data { data }));
     }
 
     proptest! {
@@ -315,7 +315,7 @@ mod tests {
             credits in proptest::collection::vec((0..4_000_000u64, any::<bool>()), 1..300),
             burst in 84..2_000u64, limit in 1..12u32, threshold in 0..12u32,
         ) {
-            let config = CreditQueue { limit, threshold, burst: Bytes::new(burst), ..CreditQueue::usual() };
+            let config = CreditQueue { limit, threshold, burst: Bytes::new(burst), ..CreditQueue::flashpass() };
             let (left, refused) = play(&config, &credits);
             prop_assert_eq!(left.len() + refused, credits.len());
             for (first, &from) in left.iter().enumerate() {

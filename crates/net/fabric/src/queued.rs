@@ -481,7 +481,7 @@ mod tests {
     /// A port of 10 Gb/s with a bucket of one credit: 84 bytes last 67.2 ns, 1538 bytes 1230.4 ns, both 1297.6 ns.
     #[test]
     fn credits_with_tokens_go_first_and_without_them_wait_at_an_idle_port() {
-        let queue = crate::CreditQueue { burst: Bytes::new(84), ..crate::CreditQueue::usual() };
+        let queue = crate::CreditQueue { burst: Bytes::new(84), ..crate::CreditQueue::flashpass() };
         let port = PortConfig { credits: Some(queue), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1)) };
         let params = PortParams::new(&port).unwrap();
         let mut queued = QueuedPort::new(params.config());
@@ -509,7 +509,7 @@ mod tests {
 
     #[test]
     fn data_without_a_credit_is_dropped_before_other_data() {
-        let queue = crate::CreditQueue { unscheduled: Some(Bytes::new(3_000)), ..crate::CreditQueue::usual() };
+        let queue = crate::CreditQueue { unscheduled: Some(Bytes::new(3_000)), ..crate::CreditQueue::flashpass() };
         let port = PortConfig {
             credits: Some(queue),
             buffer: Bytes::new(6_000),

@@ -212,7 +212,7 @@ pub struct HostConfig {
     pub tcp: TcpConfig,
     /// The longest that an emulation packet and its echo take between any two hosts, waits included, over any routes that
     /// hold at some time; none chooses twice the flow's own base round trip.
-    pub longest_echo: Option<Span>,
+    pub max_emulation_rtt: Option<Span>,
 }
 
 impl Default for HostConfig {
@@ -249,7 +249,7 @@ impl Default for HostConfig {
             rtt_noise: Span::ZERO,
             jitter: None,
             tcp: TcpConfig::default(),
-            longest_echo: None,
+            max_emulation_rtt: None,
         }
     }
 }

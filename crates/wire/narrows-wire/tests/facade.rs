@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use narrows_wire::{CloseCode, Connection, Endpoint, Law, RecvStream, SendStream, Service, Trust, config};
-use testing::{PATIENCE, block_on};
+use testing::{DEFAULT_TIMEOUT, block_on};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 
 #[allow(dead_code)] // The `main` function is part of the program.
@@ -61,9 +61,10 @@ fn pair() -> (Endpoint, Endpoint, Connection, Connection) {
     let trust = Trust::Fingerprint(config.identity.fingerprint());
     let address = listener.address();
     let (client_end, listener_end) = thread::scope(|scope| {
-        let listener_end = scope.spawn(|| block_on(PATIENCE, "a client", listener.accept()).unwrap().admit().unwrap());
+        let listener_end =
+            scope.spawn(|| block_on(DEFAULT_TIMEOUT, "a client", listener.accept()).unwrap().admit().unwrap());
         (
-            block_on(PATIENCE, "a connection", client.connect(address, trust, None)).unwrap(),
+            block_on(DEFAULT_TIMEOUT, "a connection", client.connect(address, trust, None)).unwrap(),
             listener_end.join().unwrap(),
         )
     });
@@ -77,7 +78,7 @@ fn streams_are_async_readers_and_writers() {
     let data: Vec<u8> = (0..500_000u32).flat_map(u32::to_le_bytes).collect();
     thread::scope(|scope| {
         let echo = scope.spawn(|| {
-            block_on(PATIENCE, "the echo", async {
+            block_on(DEFAULT_TIMEOUT, "the echo", async {
                 let both = listener_end.accept_stream().await.unwrap();
                 let (mut send, mut receive): (SendStream, RecvStream) = (both.send.unwrap(), both.receive);
                 let copied = copy(&mut receive, &mut send).await.unwrap();
@@ -86,7 +87,7 @@ fn streams_are_async_readers_and_writers() {
                 copied
             })
         });
-        let back = block_on(PATIENCE, "all bytes back", async {
+        let back = block_on(DEFAULT_TIMEOUT, "all bytes back", async {
             let (mut send, mut receive) = client_end.open().await.unwrap();
             let reading = async {
                 let mut back = Vec::new();

@@ -13,9 +13,9 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, default: u64| args.get(at).and_then(|text| text.parse().ok()).unwrap_or(default);
     let (rate, one_way_delay) = (Rate::from_mbps(200), Span::from_us(number(5, 40) as i64 * 500));
-    let mut scene = Scene::fair(rate, one_way_delay);
-    scene.weather.buffer = rate.bytes_in(one_way_delay + one_way_delay);
-    scene.weather.loss = number(1, 0);
+    let mut scene = Scene::ideal(rate, one_way_delay);
+    scene.conditions.buffer = rate.bytes_in(one_way_delay + one_way_delay);
+    scene.conditions.loss = number(1, 0);
     scene.law = args.get(2).cloned().unwrap_or_else(|| "cubic".into()).leak();
     scene.coding = args.get(3).cloned().unwrap_or_else(|| "off".into()).leak();
     scene.window = 64 << 20;

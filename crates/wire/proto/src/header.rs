@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use thiserror::Error;
 
 use crate::narrow::to_u8;
-use crate::varint::{self, Cut, Reader};
+use crate::varint::{self, Reader, Truncated};
 use crate::{ID_LEN, Id, VERSION};
 
 const LONG: u8 = 0x80;
@@ -28,7 +28,7 @@ pub const SHORTEST_RESET: usize = SHORTEST_PACKET - 1;
 pub enum HeaderError {
     /// The packet ends within its header, or before the length in its header.
     #[error("the packet ends within its header, or before the length in its header")]
-    Cut,
+    Truncated,
     /// The fixed bit is 0.
     #[error("the fixed bit of the header is 0")]
     NotFixed,
@@ -36,7 +36,7 @@ pub enum HeaderError {
     #[error("type 1 of long headers, 0-RTT, is not used")]
     ZeroRtt,
     /// An ID of an impossible length.
-    #[error("a connection ID of {len} bytes; from {ID_LEN} to {max} are possible")]
+    #[error("a connection ID of {len} bytes; expected {ID_LEN} to {max}")]
     IdLen {
         /// Its length.
         len: usize,
@@ -51,9 +51,9 @@ pub enum HeaderError {
     },
 }
 
-impl From<Cut> for HeaderError {
-    fn from(_: Cut) -> Self {
-        Self::Cut
+impl From<Truncated> for HeaderError {
+    fn from(_: Truncated) -> Self {
+        Self::Truncated
     }
 }
 
@@ -153,16 +153,16 @@ impl<'a> ParsedPacket<'a> {
             2 => LongKind::Handshake,
             _ => {
                 let rest = reader.take_rest();
-                let (token, &tag) = rest.split_last_chunk().ok_or(Cut)?;
+                let (token, &tag) = rest.split_last_chunk().ok_or(Truncated)?;
                 if token.is_empty() {
-                    return Err(HeaderError::Cut);
+                    return Err(HeaderError::Truncated);
                 }
                 let header = Header::Retry { to, from, token, tag };
                 return Ok(Self { header, number_at: datagram.len(), len: datagram.len() });
             }
         };
-        let token = if kind == LongKind::Initial { reader.counted()? } else { &[] };
-        let len = usize::try_from(reader.varint()?).map_err(|_| Cut)?;
+        let token = if kind == LongKind::Initial { reader.length_prefixed()? } else { &[] };
+        let len = usize::try_from(reader.varint()?).map_err(|_| Truncated)?;
         let number_at = datagram.len() - reader.rest().len();
         reader.bytes(len)?;
         Self::protected(Header::Long { kind, to, from, token }, number_at, number_at + len)
@@ -179,7 +179,7 @@ impl<'a> ParsedPacket<'a> {
 }
 
 /// Reads an ID after its length byte. IDs of other versions may have any length.
-fn short_counted<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Cut> {
+fn short_counted<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Truncated> {
     let len = reader.byte()?;
     reader.bytes(len.into())
 }
@@ -307,13 +307,13 @@ mod tests {
     #[test]
     fn malformed_input_is_reported() {
         let read = |bytes: &[u8]| ParsedPacket::read(bytes).unwrap_err();
-        assert_eq!(read(&[]), HeaderError::Cut);
+        assert_eq!(read(&[]), HeaderError::Truncated);
         assert_eq!(read(&[0x00; 40]), HeaderError::NotFixed);
         assert_eq!(read(&[0x40; 9]), HeaderError::TooShort { len: 0 });
         let mut long = Vec::new();
         put_long(&mut long, LongKind::Initial, &[7; 8], [8; 8], &[], 2);
         varint::put(&mut long, 30);
-        assert_eq!(read(&long), HeaderError::Cut);
+        assert_eq!(read(&long), HeaderError::Truncated);
         long.extend([0; 30]);
         assert_eq!(ParsedPacket::read(&long).map(|packet| packet.len), Ok(long.len()));
         let zero_rtt = [&[long[0] | 0x10][..], &long[1..]].concat();

@@ -1,33 +1,34 @@
-//! Transport parameters, which each endpoint declares during the handshake. RFC 9000 §18, with numbers of our own.
+//! Transport parameters, which each endpoint declares during the handshake. The encoding is
+//! that of RFC 9000 §18; the parameter IDs are this protocol's.
 
 use alloc::vec::Vec;
 use thiserror::Error;
 
 use crate::header::MAX_ID;
 use crate::narrow::to_u8;
-use crate::varint::{self, Cut, Reader};
+use crate::varint::{self, Reader, Truncated};
 use crate::{ID_LEN, Id, TOKEN_LEN};
 
 /// Error of a peer's transport parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum ParameterError {
-    /// The parameters end within one.
-    #[error("the transport parameters end within one")]
-    Cut,
+    /// The last parameter is incomplete.
+    #[error("the transport parameters are truncated")]
+    Truncated,
     /// A parameter appears twice.
     #[error("transport parameter `{name}` appears twice")]
-    Twice {
+    Duplicate {
         /// Its name.
         name: &'static str,
     },
-    /// A value is not a single varint.
+    /// The value of an integer parameter is not exactly one varint.
     #[error("transport parameter `{name}` is not one integer")]
-    NoInteger {
+    NotAnInteger {
         /// Its name.
         name: &'static str,
     },
     /// A value has an invalid length.
-    #[error("transport parameter `{name}` has {len} bytes; from {min} to {max} are possible")]
+    #[error("transport parameter `{name}` has {len} bytes; expected {min} to {max}")]
     Len {
         /// Its name.
         name: &'static str,
@@ -39,7 +40,7 @@ pub enum ParameterError {
         max: usize,
     },
     /// A value is out of range.
-    #[error("transport parameter `{name}` is {value}; from {min} to {max} are possible")]
+    #[error("transport parameter `{name}` is {value}; expected {min} to {max}")]
     Range {
         /// Its name.
         name: &'static str,
@@ -52,13 +53,14 @@ pub enum ParameterError {
     },
 }
 
-impl From<Cut> for ParameterError {
-    fn from(_: Cut) -> Self {
-        Self::Cut
+impl From<Truncated> for ParameterError {
+    fn from(_: Truncated) -> Self {
+        Self::Truncated
     }
 }
 
-/// Connection ID that a client chose for its first packet: 8 to 20 bytes.
+/// Destination connection ID of a client's first packet, chosen by the client: 8 to 20 bytes (in RFC 9000, the original
+/// destination connection ID).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FirstId {
     len: u8,
@@ -123,7 +125,7 @@ impl ByteStringValue for FirstId {
 macro_rules! parameters {
     (
         $($number:literal $name:ident $min:literal to $max:expr, else $absent:literal: $doc:literal;)*
-        bytes: $($place:literal $word:ident $kind:ty: $note:literal;)*
+        bytes: $($id:literal $field:ident $kind:ty: $field_doc:literal;)*
     ) => {
         /// Transport parameters of an endpoint: its limits and requests.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,15 +135,15 @@ macro_rules! parameters {
                 pub $name: u64,
             )*
             $(
-                #[doc = $note]
-                pub $word: Option<$kind>,
+                #[doc = $field_doc]
+                pub $field: Option<$kind>,
             )*
         }
 
         impl Default for Parameters {
-            /// Returns the values of absent parameters.
+            /// Returns the values that apply to parameters that are not sent.
             fn default() -> Self {
-                Self { $($name: $absent,)* $($word: None,)* }
+                Self { $($name: $absent,)* $($field: None,)* }
             }
         }
 
@@ -154,25 +156,25 @@ macro_rules! parameters {
                 let (mut reader, mut read, mut seen) = (Reader::new(bytes), Self::default(), 0u64);
                 while !reader.is_empty() {
                     let number = reader.varint()?;
-                    let value = reader.counted()?;
+                    let value = reader.length_prefixed()?;
                     match number {
                         $($number => {
                             let name = stringify!($name);
                             if seen >> $number & 1 != 0 {
-                                return Err(ParameterError::Twice { name });
+                                return Err(ParameterError::Duplicate { name });
                             }
                             seen |= 1 << $number;
                             read.$name = integer(value, name, $min, $max)?;
                         })*
-                        $($place => {
-                            let name = stringify!($word);
-                            if read.$word.is_some() {
-                                return Err(ParameterError::Twice { name });
+                        $($id => {
+                            let name = stringify!($field);
+                            if read.$field.is_some() {
+                                return Err(ParameterError::Duplicate { name });
                             }
                             let (min, max) = <$kind as ByteStringValue>::LEN;
                             let found = <$kind as ByteStringValue>::of(value);
                             let len = value.len();
-                            read.$word = Some(found.ok_or(ParameterError::Len { name, len, min, max })?);
+                            read.$field = Some(found.ok_or(ParameterError::Len { name, len, min, max })?);
                         })*
                         _ => {}
                     }
@@ -180,7 +182,7 @@ macro_rules! parameters {
                 Ok(read)
             }
 
-            /// Appends all parameters except those that have the value of an absent one.
+            /// Appends all parameters that differ from their defaults.
             ///
             /// # Panics
             /// In debug builds, if a value is out of range.
@@ -194,9 +196,9 @@ macro_rules! parameters {
                     }
                 )*
                 $(
-                    if let Some(value) = &self.$word {
+                    if let Some(value) = &self.$field {
                         let bytes = ByteStringValue::bytes(value);
-                        varint::put(out, $place);
+                        varint::put(out, $id);
                         varint::put(out, bytes.len() as u64);
                         out.extend(bytes);
                     }
@@ -209,7 +211,7 @@ macro_rules! parameters {
 
             /// Number, name, minimum and maximum length of each byte string parameter.
             #[cfg(test)]
-            const ALL_BYTES: &[(u64, &str, (usize, usize))] = &[$(($place, stringify!($word), <$kind as ByteStringValue>::LEN),)*];
+            const ALL_BYTES: &[(u64, &str, (usize, usize))] = &[$(($id, stringify!($field), <$kind as ByteStringValue>::LEN),)*];
 
             #[cfg(test)]
             fn field(&mut self, name: &str) -> &mut u64 {
@@ -228,12 +230,12 @@ parameters! {
     3 max_stream_data 0 to varint::MAX, else 0: "Bytes that it may send on each stream; below 2^62.";
     4 max_streams_bidi 0 to 1 << 32, else 0: "Bidirectional streams that it may open; at most 2^32.";
     5 max_streams_uni 0 to 1 << 32, else 0: "One-way streams that it may open; at most 2^32.";
-    6 max_datagram 0 to 65_535, else 0: "The largest DATAGRAM in bytes; 0 if none is taken.";
-    7 max_packet 1_200 to 65_527, else 65_527: "The largest UDP payload that is taken, 1,200 to 65,527 bytes.";
+    6 max_datagram 0 to 65_535, else 0: "The largest DATAGRAM accepted, in bytes; 0 if none is accepted.";
+    7 max_packet 1_200 to 65_527, else 65_527: "The largest UDP payload accepted, 1,200 to 65,527 bytes.";
     8 ack_delay 0 to 25_000, else 1_000: "Maximum delay of acknowledgements in us; at most 25,000.";
-    9 paths 1 to 64, else 1: "Paths at a time, 1 to 64.";
-    10 coding_window 0 to 1 << 30, else 0: "Bytes of symbols that are kept, at most 2^30; 0 if no blocks are taken.";
-    11 times 0 to 1, else 0: "1 if receive times are wanted in acknowledgements.";
+    9 paths 1 to 64, else 1: "Maximum number of simultaneous paths, 1 to 64.";
+    10 coding_window 0 to 1 << 30, else 0: "Memory for received coding symbols in bytes, at most 2^30; 0 if no coded blocks are accepted.";
+    11 times 0 to 1, else 0: "1 if acknowledgements are to carry receive times.";
     bytes:
     12 own_id Id: "The source ID of the endpoint's first packet.";
     13 first_id FirstId: "The ID to which the client sent its first packet, as the listener saw it.";
@@ -244,10 +246,10 @@ parameters! {
 fn integer(value: &[u8], name: &'static str, min: u64, max: u64) -> Result<u64, ParameterError> {
     let mut reader = Reader::new(value);
     match reader.varint() {
-        Ok(_) if !reader.is_empty() => Err(ParameterError::NoInteger { name }),
+        Ok(_) if !reader.is_empty() => Err(ParameterError::NotAnInteger { name }),
         Ok(value) if (min..=max).contains(&value) => Ok(value),
         Ok(value) => Err(ParameterError::Range { name, value, min, max }),
-        Err(Cut) => Err(ParameterError::NoInteger { name }),
+        Err(Truncated) => Err(ParameterError::NotAnInteger { name }),
     }
 }
 
@@ -263,15 +265,15 @@ mod tests {
     #[test]
     fn malformed_input_is_reported() {
         let read = |bytes: &[u8]| Parameters::read(bytes).unwrap_err().to_string();
-        assert_eq!(read(&[9, 1]), "the transport parameters end within one");
-        assert_eq!(read(&[9, 1, 0]), "transport parameter `paths` is 0; from 1 to 64 are possible");
+        assert_eq!(read(&[9, 1]), "the transport parameters are truncated");
+        assert_eq!(read(&[9, 1, 0]), "transport parameter `paths` is 0; expected 1 to 64");
         assert_eq!(read(&[9, 1, 2, 9, 1, 2]), "transport parameter `paths` appears twice");
         assert_eq!(read(&[9, 2, 2, 2]), "transport parameter `paths` is not one integer");
         assert_eq!(read(&[9, 1, 0x42]), "transport parameter `paths` is not one integer");
-        assert_eq!(read(&[12, 1, 0]), "transport parameter `own_id` has 1 bytes; from 8 to 8 are possible");
+        assert_eq!(read(&[12, 1, 0]), "transport parameter `own_id` has 1 bytes; expected 8 to 8");
         let twice = [&[12, 8][..], &[1; 8], &[12, 8], &[1; 8]].concat();
         assert_eq!(read(&twice), "transport parameter `own_id` appears twice");
-        // Unknown.
+        // An unknown parameter is ignored.
         assert_eq!(Parameters::read(&[0x3f, 2, 1, 1]), Ok(Parameters::default()));
     }
 

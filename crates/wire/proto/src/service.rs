@@ -7,7 +7,7 @@ use core::str::FromStr;
 use thiserror::Error;
 
 use crate::narrow::to_u8;
-use crate::varint::{Cut, Reader};
+use crate::varint::{Reader, Truncated};
 
 /// Prefix of a service's name: the protocol and its version.
 const PREFIX: &str = "narrows-1/";
@@ -114,7 +114,7 @@ pub(crate) fn requested_service(client_hello: &[u8]) -> Option<Service> {
 }
 
 /// Returns the first name in the ALPN extension.
-fn alpn_of(client_hello: &[u8]) -> Result<Option<&[u8]>, Cut> {
+fn alpn_of(client_hello: &[u8]) -> Result<Option<&[u8]>, Truncated> {
     const VERSION_AND_RANDOM: usize = 2 + 32;
     const ALPN: u16 = 16;
     let mut reader = Reader::new(client_hello);
@@ -144,7 +144,7 @@ fn alpn_of(client_hello: &[u8]) -> Result<Option<&[u8]>, Cut> {
 }
 
 /// Reads bytes after their length, which has two bytes.
-fn long<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Cut> {
+fn long<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Truncated> {
     let len = u16::from_be_bytes(reader.array()?);
     reader.bytes(len.into())
 }

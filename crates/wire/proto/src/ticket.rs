@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::identity::Fingerprint;
 use crate::narrow::to_u8;
 use crate::secret::{SECRET_LEN, Secret, sha256};
-use crate::varint::{Cut, Reader};
+use crate::varint::{Reader, Truncated};
 
 /// Prefix of each ticket.
 pub const PREFIX: &str = "narrows1";
@@ -83,8 +83,8 @@ pub enum TicketError {
     },
 }
 
-impl From<Cut> for TicketError {
-    fn from(_: Cut) -> Self {
+impl From<Truncated> for TicketError {
+    fn from(_: Truncated) -> Self {
         Self::Length
     }
 }

@@ -1,4 +1,4 @@
-//! Token of a Retry: it validates the client's address. RFC 9000 §8.1.
+//! Tokens of Retry packets, which validate a client's address (RFC 9000 §8.1).
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -15,21 +15,21 @@ use crate::secret::MacKey;
 use crate::varint::Reader;
 
 /// Lifetime of a token.
-const VALID: Span = Span::from_s(10);
-/// Time for which a key makes tokens.
-const KEY_AGE: Span = Span::from_s(300);
+const TOKEN_LIFETIME: Span = Span::from_s(10);
+/// Time after which a new key replaces the one that authenticates new tokens.
+const KEY_ROTATION_INTERVAL: Span = Span::from_s(300);
 const TAG_LEN: usize = 32;
 
 /// Creates tokens, and accepts each once.
 pub(crate) struct Tokens {
     key: MacKey,
-    since: Time,
+    key_since: Time,
     /// Previous key; its tokens may still be valid.
-    before: Option<MacKey>,
-    /// Tokens that were redeemed and may still be valid, by the ID in their Retry.
+    previous_key: Option<MacKey>,
+    /// Redeemed tokens that have not expired, by the source connection ID of their Retry.
     redeemed: BTreeSet<Id>,
-    /// Expiry of each of them, the earliest first.
-    ends: VecDeque<TokenExpiry>,
+    /// Expiry times of redeemed tokens, the earliest first.
+    expiries: VecDeque<TokenExpiry>,
 }
 
 /// Expiry of a redeemed token.
@@ -41,9 +41,9 @@ struct TokenExpiry {
 /// A valid token that was not redeemed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    /// The ID to which its client sent its first packet.
+    /// Original destination connection ID: the one in the client's first packet.
     pub(crate) first_id: FirstId,
-    /// The ID in its Retry.
+    /// Source connection ID of the Retry that carried the token.
     pub(crate) retry_id: Id,
 }
 
@@ -51,10 +51,10 @@ impl Tokens {
     pub(crate) fn new(now: Time, shared: &EndpointState) -> Result<Self, CloseReason> {
         Ok(Self {
             key: MacKey::new(&shared.random::<32>()?),
-            since: now,
-            before: None,
+            key_since: now,
+            previous_key: None,
             redeemed: BTreeSet::new(),
-            ends: VecDeque::new(),
+            expiries: VecDeque::new(),
         })
     }
 
@@ -68,9 +68,9 @@ impl Tokens {
         first_id: FirstId,
         retry_id: Id,
     ) -> Result<Vec<u8>, CloseReason> {
-        if now.saturating_since(self.since) >= KEY_AGE {
+        if now.saturating_since(self.key_since) >= KEY_ROTATION_INTERVAL {
             let new = MacKey::new(&shared.random::<32>()?);
-            (self.before, self.since) = (Some(core::mem::replace(&mut self.key, new)), now);
+            (self.previous_key, self.key_since) = (Some(core::mem::replace(&mut self.key, new)), now);
         }
         let mut token = now.ps().to_be_bytes().to_vec();
         token.push(to_u8(first_id.as_bytes().len() as u64));
@@ -84,25 +84,25 @@ impl Tokens {
     pub(crate) fn read(&self, now: Time, remote: SocketAddr, retry_id: Id, token: &[u8]) -> Option<Token> {
         let (body, tag) = token.split_last_chunk::<TAG_LEN>()?;
         let parts: [&[u8]; 3] = [body, &retry_id, &address(remote)];
-        let keys = [Some(&self.key), self.before.as_ref()];
+        let keys = [Some(&self.key), self.previous_key.as_ref()];
         if !keys.into_iter().flatten().any(|key| key.verifies(&parts, tag)) {
             return None;
         }
         let mut reader = Reader::new(body);
-        let made = Time::from_ps(u64::from_be_bytes(reader.array().ok()?));
+        let issued_at = Time::from_ps(u64::from_be_bytes(reader.array().ok()?));
         let len = reader.byte().ok()?;
         let first_id = FirstId::new(reader.bytes(len.into()).ok()?)?;
-        let is_valid = made.saturating_add(VALID) > now && !self.redeemed.contains(&retry_id);
+        let is_valid = issued_at.saturating_add(TOKEN_LIFETIME) > now && !self.redeemed.contains(&retry_id);
         is_valid.then_some(Token { first_id, retry_id })
     }
 
     /// Redeems a token: it is not valid for another handshake.
     pub(crate) fn redeem(&mut self, now: Time, token: Token) {
-        while let Some(TokenExpiry { retry_id, .. }) = self.ends.pop_front_if(|end| end.at <= now) {
+        while let Some(TokenExpiry { retry_id, .. }) = self.expiries.pop_front_if(|end| end.at <= now) {
             self.redeemed.remove(&retry_id);
         }
         if self.redeemed.insert(token.retry_id) {
-            self.ends.push_back(TokenExpiry { at: now.saturating_add(VALID), retry_id: token.retry_id });
+            self.expiries.push_back(TokenExpiry { at: now.saturating_add(TOKEN_LIFETIME), retry_id: token.retry_id });
         }
     }
 }
@@ -130,7 +130,7 @@ mod tests {
     use crate::service::Service;
     use crate::settings::Settings;
 
-    /// Tokens that were redeemed are known until they end, and no longer.
+    /// Redeemed tokens are remembered until they expire, and no longer.
     #[test]
     fn a_token_is_redeemed_once() {
         let law = |path: &PathInfo| Law::Fixed(Fixed::new(path, fixed::Params::for_path(path)));
@@ -139,20 +139,20 @@ mod tests {
         let shared = EndpointState::new(settings, provider, GroupMember::alone()).unwrap();
         let mut tokens = Tokens::new(Time::ZERO, &shared).unwrap();
         let (remote, first_id) = (SocketAddr::from(([10, 0, 0, 1], 1)), FirstId::from([1; 8]));
-        // One is made every second, and redeemed 4 s later.
+        // One token is issued every second and redeemed 4 s later.
         for second in 0..100u64 {
-            let (made, then) = (Time::from_ms(1_000 * second), Time::from_ms(1_000 * (second + 4)));
+            let (issued_at, redeemed_at) = (Time::from_ms(1_000 * second), Time::from_ms(1_000 * (second + 4)));
             let id = second.to_be_bytes();
-            let bytes = tokens.make(made, &shared, remote, first_id, id).unwrap();
-            let token = tokens.read(then, remote, id, &bytes).unwrap();
+            let bytes = tokens.make(issued_at, &shared, remote, first_id, id).unwrap();
+            let token = tokens.read(redeemed_at, remote, id, &bytes).unwrap();
             assert_eq!(token.first_id, first_id);
-            assert!(tokens.read(then, remote, id, &bytes).is_some(), "to read a token is not to redeem it");
-            tokens.redeem(then, token);
+            assert!(tokens.read(redeemed_at, remote, id, &bytes).is_some(), "reading a token redeemed it");
+            tokens.redeem(redeemed_at, token);
             for late in [4_000, 9_999, 10_000] {
-                assert!(tokens.read(made + Span::from_ms(late), remote, id, &bytes).is_none());
+                assert!(tokens.read(issued_at + Span::from_ms(late), remote, id, &bytes).is_none());
             }
             let known = second.min(9) as usize + 1;
-            assert_eq!((tokens.redeemed.len(), tokens.ends.len()), (known, known));
+            assert_eq!((tokens.redeemed.len(), tokens.expiries.len()), (known, known));
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) const fn in_two(value: u16) -> [u8; 2] {
 
 /// Error for input that ends too early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cut;
+pub struct Truncated;
 
 /// Reads bytes from the front.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,8 +76,8 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// If there are fewer. The reader is unchanged then.
-    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Cut> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(Cut)?;
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Truncated> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(Truncated)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -86,17 +86,17 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// If there are fewer bytes.
-    pub fn counted(&mut self) -> Result<&'a [u8], Cut> {
+    pub fn length_prefixed(&mut self) -> Result<&'a [u8], Truncated> {
         let count = self.varint()?;
-        self.bytes(usize::try_from(count).map_err(|_| Cut)?)
+        self.bytes(usize::try_from(count).map_err(|_| Truncated)?)
     }
 
     /// Reads the next `N` bytes.
     ///
     /// # Errors
     /// If there are fewer. The reader is unchanged then.
-    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Cut> {
-        let (taken, rest) = self.rest.split_first_chunk().ok_or(Cut)?;
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Truncated> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or(Truncated)?;
         self.rest = rest;
         Ok(*taken)
     }
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// If there is none.
-    pub fn byte(&mut self) -> Result<u8, Cut> {
+    pub fn byte(&mut self) -> Result<u8, Truncated> {
         self.array().map(|[byte]| byte)
     }
 
@@ -113,8 +113,8 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// If the varint is truncated.
-    pub fn varint(&mut self) -> Result<u64, Cut> {
-        let first = *self.rest.first().ok_or(Cut)?;
+    pub fn varint(&mut self) -> Result<u64, Truncated> {
+        let first = *self.rest.first().ok_or(Truncated)?;
         Ok(match first >> 6 {
             0 => self.array().map(|[byte]| byte.into())?,
             1 => u64::from(u16::from_be_bytes(self.array()?)) & 0x3fff,
@@ -155,7 +155,7 @@ mod tests {
             put(&mut out, value);
             prop_assert_eq!(out.len(), len(value));
             for cut in 0..out.len() {
-                prop_assert_eq!(Reader::new(&out[..cut]).varint(), Err(Cut));
+                prop_assert_eq!(Reader::new(&out[..cut]).varint(), Err(Truncated));
             }
             out.extend(&more);
             let mut reader = Reader::new(&out);

@@ -51,8 +51,8 @@ fn records(text: &str) -> Vec<Value> {
 }
 
 fn lossy() -> Scene {
-    let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
-    scene.weather.loss = 20;
+    let mut scene = Scene::ideal(Rate::from_mbps(100), Span::from_ms(5));
+    scene.conditions.loss = 20;
     scene.jobs = [NetworkEnd::Client, NetworkEnd::Listener]
         .map(|from| StreamJob { from, bytes: 2_000_000, message: true, echo: false })
         .into();

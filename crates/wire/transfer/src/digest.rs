@@ -1,7 +1,7 @@
 //! Checksums of files and of their chunks.
 //!
 //! BLAKE3 is a tree over blocks of 1 KiB. A chunk of 1 MiB is a complete subtree, so the file's hash is computed from
-//! the chunks' values. It is the same as that of `b3sum`, and no byte is hashed twice.
+//! the chunks' chaining values. It is the same as that of `b3sum`, and no byte is hashed twice.
 
 use std::fs::File;
 use std::io;
@@ -10,10 +10,11 @@ use std::os::unix::fs::FileExt;
 use blake3::Hasher;
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
-/// Bytes of a chunk, except the last of a file: the unit of sending, checking and resuming. A power of two of at least 1,024.
+/// Length of a chunk in bytes; the last one of a file may be shorter. Chunks are the unit of sending, checking and
+/// resuming. A power of two of at least 1,024.
 pub const CHUNK: usize = 1 << 20;
 
-/// The BLAKE3 hash of a file, or the value of a chunk.
+/// The BLAKE3 hash of a file, or the chaining value of a chunk.
 pub type Digest = [u8; 32];
 
 /// The BLAKE3 hash of some bytes.
@@ -26,7 +27,7 @@ pub(crate) fn chunks_of(size: u64) -> u64 {
     size.div_ceil(CHUNK as u64)
 }
 
-/// The bytes of a chunk.
+/// Returns the length of chunk number `chunk` of a file of this size, in bytes.
 pub(crate) fn chunk_len(size: u64, chunk: u64) -> usize {
     usize::try_from(size.saturating_sub(chunk.saturating_mul(CHUNK as u64))).unwrap_or(CHUNK).min(CHUNK)
 }
@@ -49,12 +50,12 @@ pub(crate) fn read_chunk(file: &File, data: &mut Vec<u8>, size: u64, chunk: u64)
     Ok(of_chunk(data, size, chunk))
 }
 
-/// The values of a file's chunks so far, as needed for its hash.
+/// Incremental computation of a file's hash from the chaining values of its chunks.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct HashTree {
     /// Complete subtrees to the left, the largest first.
     complete_subtrees: Vec<ChainingValue>,
-    /// The last chunk so far: only the end determines whether it is the right edge.
+    /// The latest chunk. It is merged when the next one arrives, because the last chunk of a file is merged differently.
     last: Option<ChainingValue>,
     chunks: u64,
 }
@@ -63,7 +64,7 @@ impl HashTree {
     /// Adds the next chunk's value.
     pub(crate) fn push(&mut self, value: Digest) {
         if let Some(mut left) = self.last.replace(value) {
-            // The number of subtrees that end with that chunk is the number of trailing zeros of its number.
+            // The chunk completes as many larger subtrees as its number, from 1, has trailing zeros.
             for _ in 0..self.chunks.trailing_zeros() {
                 if let Some(before) = self.complete_subtrees.pop() {
                     left = merge_subtrees_non_root(&before, &left, Mode::Hash);
@@ -94,7 +95,7 @@ impl HashTree {
     }
 }
 
-/// The hash of some chunks' values.
+/// Hash of a sequence of chunks' values. Sender and receiver compare it before they skip these chunks.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ValuesHash(Hasher);
 

@@ -162,7 +162,7 @@ mod tests {
     use proto::identity::Trust;
     use proto::service::Service;
     use proto::settings::Settings;
-    use testing::{PATIENCE, block_on};
+    use testing::{DEFAULT_TIMEOUT, block_on};
     use transport::{Config, Endpoint};
 
     use super::*;
@@ -176,10 +176,10 @@ mod tests {
         let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
         let client = Endpoint::client("127.0.0.1:0".parse().unwrap(), &config).unwrap();
         std::thread::scope(|scope| {
-            let accept = || block_on(PATIENCE, "a client comes", listener.accept()).unwrap().admit().unwrap();
+            let accept = || block_on(DEFAULT_TIMEOUT, "a client comes", listener.accept()).unwrap().admit().unwrap();
             let admitted = scope.spawn(accept);
             let connect = client.connect(address, trust, None);
-            let connection = block_on(PATIENCE, "the listener answers", connect).unwrap();
+            let connection = block_on(DEFAULT_TIMEOUT, "the listener answers", connect).unwrap();
             // The first failure closes the connection: a listener that has not yet admitted the client would never receive
             // it.
             let _admitted = admitted.join().unwrap();
@@ -188,7 +188,7 @@ mod tests {
                 let (guard, queue) = sync_channel::<()>(1);
                 std::thread::scope(|scope| {
                     workers.spawn_with(scope, guard, |_| Err(Error::Peer("fails".to_owned())));
-                    assert_eq!(queue.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
+                    assert_eq!(queue.recv_timeout(DEFAULT_TIMEOUT), Err(RecvTimeoutError::Disconnected));
                     assert!(workers.is_over());
                 });
             }

@@ -14,7 +14,7 @@ use proto::closed::{CloseCode, Closed};
 use proto::identity::Trust;
 use proto::service::Service;
 use proto::settings::Settings;
-use testing::{PATIENCE, block_on};
+use testing::{DEFAULT_TIMEOUT, block_on};
 use transfer::{
     Amount, CHUNK, DataMessage, DestDir, Entry, EntryKind, Error, Hello, Listing, Modes, Mtime, Name, ProgressObserver,
     ReceiveOptions, ReceiverMessage, SendOptions, SourcePath, Summary, TransferOutcome, TransferProgress, receive,
@@ -65,7 +65,7 @@ struct NoteRecorder {
 }
 
 impl Default for NoteRecorder {
-    #[expect(clippy::disallowed_methods, reason = "a test's patience is wall-clock time")]
+    #[expect(clippy::disallowed_methods, reason = "a test's timeout is wall-clock time")]
     fn default() -> Self {
         Self { notes: Mutex::default(), ends_at: None, begun: Instant::now() }
     }
@@ -74,12 +74,15 @@ impl Default for NoteRecorder {
 /// Runs a future of a test to its end.
 #[track_caller]
 fn wait<T>(future: impl Future<Output = T>) -> T {
-    block_on(PATIENCE, "both ends finish this part of the test", future)
+    block_on(DEFAULT_TIMEOUT, "both ends finish this part of the test", future)
 }
 
 impl ProgressObserver for NoteRecorder {
     fn on_progress(&self, progress: &TransferProgress) -> bool {
-        assert!(self.begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: the transfer ends; {progress:?}");
+        assert!(
+            self.begun.elapsed() < DEFAULT_TIMEOUT,
+            "not within {DEFAULT_TIMEOUT:?}: the transfer ends; {progress:?}"
+        );
         self.ends_at.is_none_or(|max| progress.moved_bytes < max)
     }
 

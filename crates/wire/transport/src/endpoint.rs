@@ -294,7 +294,7 @@ mod tests {
     use proto::endpoint::ConnectionHandle;
     use proto::header::{Header, ParsedPacket};
     use proto::service::Service;
-    use testing::{PATIENCE, block_on};
+    use testing::{DEFAULT_TIMEOUT, block_on};
     use units::Time;
 
     use super::*;
@@ -302,7 +302,7 @@ mod tests {
 
     #[track_caller]
     fn wait<T>(future: impl Future<Output = T>) -> T {
-        block_on(PATIENCE, "both ends finish this part of the test", future)
+        block_on(DEFAULT_TIMEOUT, "both ends finish this part of the test", future)
     }
 
     fn config(threads: u8) -> Config {

@@ -9,7 +9,7 @@ use proto::connection::Liveness;
 use proto::identity::Trust;
 use proto::secret::Secret;
 use proto::settings::Settings;
-use testing::{PATIENCE, eventually};
+use testing::{DEFAULT_TIMEOUT, eventually};
 use transport::Error;
 
 mod ends;
@@ -263,7 +263,7 @@ fn connections_may_have_ports_and_settings_of_their_own() {
                 let connection = endpoint.connect_from(port, settings, address, trust).await.unwrap();
                 connection.admitted().await.unwrap();
                 let is_open = || connection.paths().iter().filter(|path| path.is_open).count() == 2;
-                eventually(PATIENCE, "both paths are open", is_open);
+                eventually(DEFAULT_TIMEOUT, "both paths are open", is_open);
                 // One law for each path, with the window from this connection's settings.
                 assert_eq!(connection.laws().window.get(), 2 * window);
                 let mut stream = connection.open_message(5).await.unwrap();

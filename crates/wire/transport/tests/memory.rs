@@ -1,7 +1,7 @@
 //! Resources left behind by connections in a process that runs nothing else.
 
 use proto::identity::Trust;
-use testing::{PATIENCE, eventually};
+use testing::{DEFAULT_TIMEOUT, eventually};
 
 mod ends;
 
@@ -67,5 +67,5 @@ fn a_thousand_connections_leave_nothing() {
         let port = endpoint.reserve("127.0.0.1:0".parse().unwrap()).unwrap();
         drop(wait(endpoint.connect_from(port, config.settings.clone(), address, trust)).unwrap());
     }
-    eventually(PATIENCE, &format!("no more than {before} descriptors are open"), || descriptors() <= before);
+    eventually(DEFAULT_TIMEOUT, &format!("no more than {before} descriptors are open"), || descriptors() <= before);
 }

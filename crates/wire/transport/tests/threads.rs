@@ -10,7 +10,7 @@ use std::time::Duration;
 use proto::closed::{CloseCode, Closed};
 use proto::identity::Trust;
 use proto::secret::Secret;
-use testing::{PATIENCE, eventually};
+use testing::{DEFAULT_TIMEOUT, eventually};
 use transport::{Config, Connection, Endpoint, Error};
 
 mod ends;
@@ -111,7 +111,7 @@ fn all_paths_of_a_connection_lead_to_it() {
             let connection = endpoint.connect(address, trust, None).await.unwrap();
             connection.admitted().await.unwrap();
             let open = || connection.paths().iter().filter(|path| path.is_open).count();
-            eventually(PATIENCE, "four paths are open", || open() == 4);
+            eventually(DEFAULT_TIMEOUT, "four paths are open", || open() == 4);
             there_and_back(&connection, &vec![1; 2_000_000]).await;
             let paths = connection.paths();
             assert!(paths.len() == 4 && paths.iter().all(|path| path.is_open && path.ecn), "{paths:?}");

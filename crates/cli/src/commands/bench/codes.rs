@@ -1,7 +1,7 @@
 //! `narrows bench codes`: the speed of erasure codes on one thread.
 //!
-//! Rates are of a block's data, whether it is read or repaired: (8,2) with 4,096 bytes moves 32,768 bytes a block. Hot uses
-//! the same block repeatedly; cold iterates over 256 MiB of blocks, which exceeds every cache.
+//! Rates count a block's data bytes, for encoding and for repair: 32,768 bytes a block for (8,2) with packets of 4,096. Hot
+//! uses the same block repeatedly; cold iterates over 256 MiB of blocks, which exceeds every cache.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -23,10 +23,10 @@ const SHAPES: [(usize, usize, usize); 6] =
 /// The minimum duration of one measured run: less than a time slice, so that some runs are not interrupted on a busy
 /// machine.
 const MIN_RUN_TIME: Duration = Duration::from_millis(2);
-/// Blocks between two looks at the clock.
+/// Number of blocks per clock reading.
 const BATCH: usize = 32;
-/// The alignment of packets, and the extra space between them: they do not all begin at one place of the cache.
-const LINE: usize = 64;
+/// Alignment of packets, and padding between them, so that packets do not all map to the same cache set.
+const CACHE_LINE: usize = 64;
 const COLD_ARENA_BYTES: usize = 256 << 20;
 
 /// One code, packet size, engine and cache; the shape of `bench codes --json`.
@@ -39,7 +39,7 @@ struct CodeMeasurement {
     parity: usize,
     packet_bytes: usize,
     encode_bytes_per_s: f64,
-    /// Parity made from one packet at a time.
+    /// Encoding rate when data packets are added one at a time.
     stream_bytes_per_s: f64,
     repair_one_bytes_per_s: f64,
     /// None where a code repairs one loss only.
@@ -108,7 +108,7 @@ pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), CommandFailure> {
         let example = Workload { engine: Engine::fastest(), shape: SHAPES[0], cache: CacheState::Hot }.name();
         let only = &args.only;
         return Err(CommandFailure::Input(format!(
-            "error: no workload's name contains `{only}`; they are as `{example}`"
+            "error: no workload's name contains `{only}`; an example is `{example}`"
         )));
     }
     crate::interrupt::listen();
@@ -198,7 +198,7 @@ struct BlockArena {
     length: usize,
 }
 
-/// A block's packets: those that are written, and the others, alone and in their places.
+/// Packets of one block: those to write, and those to read, both as a list (`present`) and by index (`arrived`).
 struct BenchBlock<'a> {
     present: Vec<&'a [u8]>,
     arrived: Vec<Option<&'a [u8]>>,
@@ -212,15 +212,15 @@ impl BlockArena {
             CacheState::Hot => 1,
             CacheState::Cold => COLD_ARENA_BYTES / block,
         };
-        Self { bytes: vec![1; blocks * block + LINE], packets, length }
+        Self { bytes: vec![1; blocks * block + CACHE_LINE], packets, length }
     }
 
     fn stride(length: usize) -> usize {
-        length.next_multiple_of(LINE) + LINE
+        length.next_multiple_of(CACHE_LINE) + CACHE_LINE
     }
 
     fn blocks(&mut self, is_written: impl Fn(usize) -> bool) -> Vec<BenchBlock<'_>> {
-        let start = self.bytes.as_ptr().align_offset(LINE).min(LINE);
+        let start = self.bytes.as_ptr().align_offset(CACHE_LINE).min(CACHE_LINE);
         let stride = Self::stride(self.length);
         let blocks = self.bytes[start..].chunks_exact_mut(self.packets * stride);
         let block = |bytes| {
@@ -276,7 +276,7 @@ mod tests {
 
     use super::*;
 
-    /// The benchmark measures parity of the data, and data from parity.
+    /// The measured operations compute the parity, and recover lost data from it.
     #[test]
     fn blocks_are_encoded_and_repaired() {
         let code = Code::new(8, 2).unwrap();

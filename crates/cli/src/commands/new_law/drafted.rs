@@ -1,5 +1,5 @@
-//! A law that exists in Python already: the files that `narrows new-law` writes, with its parameters, its methods as
-//! comments, and a test that replays the behaviour of the Python law.
+//! The files generated for a law that exists in Python already: its parameters, its methods as comments, and a test
+//! that replays the behaviour of the Python law.
 
 use laws::catalog::ParamValue;
 use serde::Deserialize;
@@ -7,16 +7,16 @@ use units::{Bytes, Frac, Rate, Span};
 
 use crate::exit::CommandFailure;
 
-/// A law in Python, as the package hands it over.
+/// A law written in Python, as the `narrows` package exports it (JSON).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Drafted {
+pub(super) struct PythonLaw {
     /// Its class.
     class: String,
     /// Its purpose, in a line; may be empty.
     about: String,
     params: Vec<Param>,
-    /// Source text of its methods; the empty name has the rest of the class.
+    /// Source text of its methods by name; the rest of the class is under the empty name.
     methods: std::collections::BTreeMap<String, String>,
     /// The events that it received in a run, and the limits that it set.
     pub(super) trace: String,
@@ -27,7 +27,7 @@ pub(super) struct Drafted {
 struct Param {
     name: String,
     kind: DraftParamKind,
-    default: Default,
+    default: DefaultValue,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -43,25 +43,25 @@ enum DraftParamKind {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Default {
+enum DefaultValue {
     Switch(bool),
-    Whole(u64),
+    Integer(u64),
     Number(f64),
 }
 
-/// A row of `parameters!`, and of the page.
+/// A parameter's row in the macro `parameters!`, and in the table of the documentation page.
 struct ParameterRow {
     code: String,
     page: String,
-    /// The type of `units` that it names.
+    /// The type of the crate `units` that `code` uses.
     unit: Option<&'static str>,
     uses_range: bool,
 }
 
-impl Drafted {
+impl PythonLaw {
     pub(super) fn read(json: &str) -> Result<Self, CommandFailure> {
         serde_json::from_str(json)
-            .map_err(|error| CommandFailure::Input(format!("error: this is no law that was handed over: {error}")))
+            .map_err(|error| CommandFailure::Input(format!("error: this is not a law exported from Python: {error}")))
     }
 
     /// Fills a template with the law's own parts.
@@ -107,10 +107,10 @@ impl Drafted {
         Ok(filled.iter().fold(template.to_owned(), |text, (placeholder, value)| text.replace(placeholder, value)))
     }
 
-    /// The text of a method, line by line behind `before`.
-    fn commented(&self, method: &str, before: &str) -> String {
+    /// Returns the source of a method, with each line prefixed by `prefix`.
+    fn commented(&self, method: &str, prefix: &str) -> String {
         let text = self.methods.get(method).map_or("", String::as_str);
-        let line = |line: &str| format!("{before}    {line}").trim_end().to_owned();
+        let line = |line: &str| format!("{prefix}    {line}").trim_end().to_owned();
         text.lines().map(line).collect::<Vec<_>>().join("\n")
     }
 }
@@ -127,17 +127,17 @@ impl Param {
             |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
         if !plain(name) || !name.starts_with(|first: char| first.is_ascii_lowercase()) {
             return Err(CommandFailure::Input(format!(
-                "error: `{name}` cannot be a parameter in Rust: expected small letters, digits and _"
+                "error: `{name}` cannot be a parameter in Rust: expected lowercase letters, digits and _, beginning with a letter"
             )));
         }
         let integer = |max: u64, unit: &str| match self.default {
-            Default::Whole(value) if value <= max => Ok(value),
+            DefaultValue::Integer(value) if value <= max => Ok(value),
             _ => Err(out_of_range(&format!("a whole number, 0 to {max}{unit}"))),
         };
         // The ranges are as wide as the catalog allows; the law's author narrows them.
         let (value, code, low, high, ends) = match self.kind {
             DraftParamKind::Switch => {
-                let Default::Switch(on) = self.default else { return Err(out_of_range("true or false")) };
+                let DefaultValue::Switch(on) = self.default else { return Err(out_of_range("true or false")) };
                 (
                     ParamValue::Switch(on),
                     on.to_string(),
@@ -148,9 +148,9 @@ impl Param {
             }
             DraftParamKind::Fraction => {
                 let number = match self.default {
-                    Default::Number(number) => number,
-                    Default::Whole(integer) => integer as f64,
-                    Default::Switch(_) => f64::NAN,
+                    DefaultValue::Number(number) => number,
+                    DefaultValue::Integer(integer) => integer as f64,
+                    DefaultValue::Switch(_) => f64::NAN,
                 };
                 if !(0.0..=1_048_576.0).contains(&number) {
                     return Err(out_of_range("a number, 0 to 1048576"));
@@ -178,7 +178,7 @@ impl Param {
             }
             DraftParamKind::Span => {
                 let value = integer(1_000_000_000_000, " ns")?;
-                // A time that may be none begins there.
+                // The range includes 0 only if the default is 0.
                 let (low, ends) = match value {
                     0 => (Span::ZERO, "Span::ZERO, range::LONG"),
                     _ => (Span::from_ns(1), "range::SHORT, range::LONG"),
@@ -201,7 +201,7 @@ impl Param {
                 let value = integer(100_000_000_000_000, " bits a second")?;
                 let (low, high) = (ParamValue::Rate(Rate::ZERO), ParamValue::Rate(Rate::from_gbps(100_000)));
                 let code = format!("Rate::from_bps({})", grouped(value));
-                (ParamValue::Rate(Rate::from_bps(value)), code, low, high, "range::STILL, range::FAST")
+                (ParamValue::Rate(Rate::from_bps(value)), code, low, high, "range::ZERO_RATE, range::FAST")
             }
         };
         let (kind, unit) = match self.kind {
@@ -226,7 +226,7 @@ impl Param {
 }
 
 impl ParameterRow {
-    /// The parameter of a law that has none of its own: the catalog wants one.
+    /// Parameter of a law that has none of its own: the catalog requires at least one.
     fn initial_window() -> Self {
         let doc = "Initial window.";
         Self {
@@ -240,7 +240,7 @@ impl ParameterRow {
     }
 }
 
-/// A number with its digits in threes, as the lints want it.
+/// Formats a number with its digits grouped in threes, as Clippy requires.
 fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let first = digits.len() % 3;
@@ -271,7 +271,7 @@ mod tests {
     fn defaults_are_checked_against_their_kind() {
         let draft = |param: &str| {
             let json = format!(r#"{{"class":"A","about":"","params":[{param}],"methods":{{}},"trace":""}}"#);
-            Drafted::read(&json).and_then(|draft| draft.fill("@params@|@rows@"))
+            PythonLaw::read(&json).and_then(|draft| draft.fill("@params@|@rows@"))
         };
         let filled = draft(r#"{"name":"gain","kind":"fraction","default":0.25}"#).unwrap();
         assert!(
@@ -281,7 +281,7 @@ mod tests {
         assert!(filled.contains("| `gain` | fraction | 0.25 | 0 to 1048576 |"), "{filled}");
         assert!(draft(r#"{"name":"Gain","kind":"count","default":1}"#).is_err());
         let of = |kind: &str, default: &str| draft(&format!(r#"{{"name":"it","kind":"{kind}","default":{default}}}"#));
-        // No time and no data are defaults of their own.
+        // A default of 0 extends the range to 0.
         let span = of("span", "0").unwrap();
         assert!(span.contains("it: Span = Span::from_ns(0), \"0 ps\", Span::ZERO, range::LONG;"), "{span}");
         assert!(span.contains("| `it` | span | 0 ps | 0 ps to "), "{span}");

@@ -12,12 +12,12 @@ use crate::args::PerfArgs;
 use crate::exit::{CommandFailure, print, print_stderr};
 use crate::interrupt::listen as listen_for_interrupts;
 use crate::peer::access::PeerTarget;
-use crate::peer::dial::{Dial, connect, failure};
+use crate::peer::dial::{OutgoingConnection, connect, failure};
 use crate::peer::end::{ETHERNET_PACKET, EndpointSpec, PeerLimits};
-use crate::peer::patience::{explained, wait_for};
 use crate::peer::quantity::{bytes, duration};
 use crate::peer::service::PERF;
 use crate::peer::session_error::SessionError;
+use crate::peer::wait::{wait_for, with_close_reason};
 use crate::sheet::{check_csv, print_csv};
 
 const PURPOSE: &str = "the test";
@@ -41,34 +41,34 @@ pub(super) fn client(peer: &str, args: &PerfArgs) -> Result<(), CommandFailure> 
     let interval = duration("--interval", &args.interval, Duration::from_millis(10)..=Duration::from_hours(1))?;
     let limits =
         PeerLimits { paths: args.paths, packet: ETHERNET_PACKET, bidirectional: 0, unidirectional: MAX_STREAMS.into() };
-    let end = EndpointSpec::new(&args.endpoint, PERF, limits)?;
+    let spec = EndpointSpec::new(&args.endpoint, PERF, limits)?;
     listen_for_interrupts();
-    let Dial { endpoint, connection, address } = connect(&target, &end, PURPOSE)?;
+    let OutgoingConnection { endpoint, connection, address } = connect(&target, &spec, PURPOSE)?;
     let role = if args.reverse { TestRole::Receiver } else { TestRole::Sender };
-    let request = PerfRequest::new(role, args.streams, amount, end.window);
+    let request = PerfRequest::new(role, args.streams, amount, spec.window);
     let meter = ThroughputMeter::new(&connection);
-    let is_data = args.json || args.csv.is_requested();
-    let mut monitor = TestMonitor::new(&meter, end.idle).interval(interval);
-    if !is_data {
-        monitor = monitor.printed();
-        let (local, ways) = (endpoint.address().port(), if args.paths == 1 { "path" } else { "paths" });
-        let all = if end.config.settings.one_law && args.paths > 1 { " for all" } else { "" };
+    let is_machine_readable = args.json || args.csv.is_requested();
+    let mut monitor = TestMonitor::new(&meter, spec.idle).interval(interval);
+    if !is_machine_readable {
+        monitor = monitor.print_intervals();
+        let (local, path_noun) = (endpoint.address().port(), if args.paths == 1 { "path" } else { "paths" });
+        let for_all = if spec.config.settings.one_law && args.paths > 1 { " for all" } else { "" };
         print_stderr(&format!(
-            "connected to {address} from port {local}: {} {ways}, {}{all}",
+            "connected to {address} from port {local}: {} {path_noun}, {}{for_all}",
             args.paths,
-            end.law.name()
+            spec.law.name()
         ));
     }
-    // Closed before its streams are, so that the peer learns why.
-    let close = |error: &SessionError| connection.close(error.code(), &error.to_peer());
+    // The connection is closed before its streams, so that the peer receives the reason.
+    let close = |error: &SessionError| connection.close(error.code(), &error.close_reason());
     let tested =
         wait_for(run_client(&request, &meter), || monitor.poll().inspect_err(close)).and_then(|outcome| outcome);
     let (response, outcome) = match tested {
         Ok(tested) => tested,
         Err(error) => {
-            let error = explained(&connection, error);
-            endpoint.end(error.code(), &error.to_peer());
-            return Err(failure(&error, &target, address, &end, PURPOSE));
+            let error = with_close_reason(&connection, error);
+            endpoint.end(error.code(), &error.close_reason());
+            return Err(failure(&error, &target, address, &spec, PURPOSE));
         }
     };
     monitor.finish();
@@ -77,7 +77,7 @@ pub(super) fn client(peer: &str, args: &PerfArgs) -> Result<(), CommandFailure> 
     let report = PerfReport {
         request: &request,
         response: &response,
-        end: &end,
+        end: &spec,
         args,
         address,
         outcome: &outcome,

@@ -13,11 +13,11 @@ use crate::args::PerfArgs;
 use crate::exit::{CommandFailure, print_stderr};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 use crate::peer::end::{EndpointSpec, MAX_PACKET, MAX_PATHS, PeerLimits};
-use crate::peer::patience::{explained, wait_for};
 use crate::peer::quantity::{amount, rate};
 use crate::peer::service::PERF;
 use crate::peer::session_error::SessionError;
 use crate::peer::ticket_listener::{self, ListenConfig, ListenRequest, TicketListener};
+use crate::peer::wait::{wait_for, with_close_reason};
 
 /// Tests at a time.
 const MAX_TESTS: usize = 64;
@@ -101,11 +101,11 @@ fn spawn_test(
 fn test(connection: &Connection, response: &PerfResponse, idle: Duration) -> TestResult {
     let meter = ThroughputMeter::new(connection);
     let mut monitor = TestMonitor::new(&meter, idle);
-    // Closed before its streams are, so that the peer learns why.
-    let close = |error: &SessionError| connection.close(CloseCode::APPLICATION, &error.to_peer());
+    // The connection is closed before its streams, so that the peer receives the reason.
+    let close = |error: &SessionError| connection.close(CloseCode::APPLICATION, &error.close_reason());
     let tested =
         wait_for(run_listener(response, &meter), || monitor.poll().inspect_err(close)).and_then(|outcome| outcome);
-    let tested = tested.map_err(|error| explained(connection, error));
+    let tested = tested.map_err(|error| with_close_reason(connection, error));
     let (request, outcome) = tested.inspect_err(close)?;
     Ok(summary(&request, &outcome))
 }

@@ -173,7 +173,7 @@ impl<'a> TestMonitor<'a> {
     }
 
     /// Prints intervals.
-    pub(super) fn printed(self) -> Self {
+    pub(super) fn print_intervals(self) -> Self {
         Self { prints: true, ..self }
     }
 

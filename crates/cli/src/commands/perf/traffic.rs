@@ -9,8 +9,8 @@ use units::Span;
 
 use super::control::Amount;
 use super::meter::ThroughputMeter;
-use crate::peer::patience::{JoinedFuture, all, pause, unless};
 use crate::peer::session_error::SessionError;
+use crate::peer::wait::{JoinedFuture, all, pause, unless};
 use study::Stopwatch;
 
 /// Bytes that are written or read at a time.

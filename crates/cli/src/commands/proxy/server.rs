@@ -1,4 +1,4 @@
-//! The proxy server: lets proxy clients in and connects for them.
+//! The proxy server: admits proxy clients, and opens TCP connections on their behalf.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::peer::end::{EndpointSpec, MAX_PACKET, MAX_PATHS, PeerLimits};
 use crate::peer::service::PROXY;
 use crate::peer::ticket_listener::{self, ListenConfig, ListenRequest, TicketListener};
 
-/// Proxy clients at a time: each may have windows full of bytes.
+/// Maximum number of concurrent proxy clients: each may fill its receive windows.
 const MAX_CLIENTS: usize = 32;
 
 pub(super) fn server(args: &ProxyServerArgs) -> Result<(), CommandFailure> {
@@ -34,22 +34,22 @@ pub(super) fn server(args: &ProxyServerArgs) -> Result<(), CommandFailure> {
     })?;
     let limits =
         PeerLimits { paths: MAX_PATHS, packet: MAX_PACKET, bidirectional: MAX_FLOWS as u64, unidirectional: 0 };
-    let mut end = EndpointSpec::new(&args.endpoint, PROXY, limits)?;
-    reserve_stream_windows(&mut end.config.settings);
-    let endpoint = listen_config.listen(&end)?;
-    let mut listener = TicketListener::open(&endpoint, listen_config, &end)?;
+    let mut endpoint_spec = EndpointSpec::new(&args.endpoint, PROXY, limits)?;
+    reserve_stream_windows(&mut endpoint_spec.config.settings);
+    let endpoint = listen_config.listen(&endpoint_spec)?;
+    let mut listener = TicketListener::open(&endpoint, listen_config, &endpoint_spec)?;
     if rules.is_empty() {
         print_stderr("warning: without --allow HOST:PORTS this end connects to nothing");
     }
     let proxy_log = Arc::new(ProxyLog::default());
     let log = if args.verbose { proxy_log.log_verbosely() } else { proxy_log.log() };
     let proxy = ProxyServer::new(Allow::new(rules), log);
-    let ended = run(serve(&endpoint, &mut listener, &proxy))?;
-    let outcome = match ended {
+    let completed = run(serve(&endpoint, &mut listener, &proxy))?;
+    let outcome = match completed {
         None => Err(CommandFailure::Interrupted(format!("the proxy server ended: {}", proxy_log.summary()))),
         Some(()) => Err(ticket_listener::ended(&endpoint)),
     };
-    endpoint.end(CloseCode::NONE, if ended.is_none() { "the proxy server was interrupted" } else { "" });
+    endpoint.end(CloseCode::NONE, if completed.is_none() { "the proxy server was interrupted" } else { "" });
     outcome
 }
 
@@ -63,7 +63,7 @@ async fn serve(endpoint: &Endpoint, listener: &mut TicketListener, proxy: &Proxy
                 let Some(connection) = listener.admit(incoming) else { continue };
                 let label = connection.paths().first().map_or_else(String::new, |path| path.four_tuple.remote.to_string());
                 if clients.len() >= MAX_CLIENTS {
-                    connection.close(CloseCode::BUSY, "as many proxy clients are connected as there may be");
+                    connection.close(CloseCode::BUSY, "the maximum number of proxy clients is connected");
                     print_stderr(&format!("{label}: refused, as {MAX_CLIENTS} proxy clients are connected already"));
                     continue;
                 }
@@ -71,7 +71,7 @@ async fn serve(endpoint: &Endpoint, listener: &mut TicketListener, proxy: &Proxy
                 let proxy = proxy.clone();
                 clients.spawn(async move {
                     proxy.serve(&connection, &label).await;
-                    print_stderr(&format!("{label}: the proxy client is gone: {}", connection.closed().await));
+                    print_stderr(&format!("{label}: the proxy client disconnected: {}", connection.closed().await));
                 });
             }
             Some(_) = clients.join_next() => {}

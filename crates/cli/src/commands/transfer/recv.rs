@@ -14,10 +14,10 @@ use crate::exit::{CommandFailure, print, print_lock_notes, print_stderr};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 use crate::peer::descriptors::open_more_files;
 use crate::peer::end::{EndpointSpec, MAX_PACKET, MAX_PATHS, PeerLimits};
-use crate::peer::patience::{explained, wait_for};
 use crate::peer::service::FILES;
 use crate::peer::session_error::SessionError;
 use crate::peer::ticket_listener::{self, ListenConfig, ListenRequest, TicketListener};
+use crate::peer::wait::{wait_for, with_close_reason};
 
 /// The message for a receiver that was cut off.
 const RESUME_HELP: &str = "what came whole is kept: when the sender sends the same again, it goes on there";
@@ -149,7 +149,7 @@ fn receive(connection: &Connection, folder: &DestDir, args: &RecvArgs) -> Result
         Err(error) => {
             connection.close(error.code(), &error.to_peer());
             let error = match error {
-                Error::Transport(error) => explained(connection, SessionError::Transport(error)),
+                Error::Transport(error) => with_close_reason(connection, SessionError::Transport(error)),
                 Error::Peer(message) => SessionError::Peer(message),
                 Error::Interrupted => {
                     return Err(CommandFailure::Interrupted(format!("the transfer was not finished; {RESUME_HELP}")));

@@ -9,12 +9,12 @@ use crate::args::SendArgs;
 use crate::exit::{CommandFailure, print, print_stderr};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 use crate::peer::access::PeerTarget;
-use crate::peer::dial::{ConnectError, Dial, connect, failure, try_connect};
+use crate::peer::dial::{ConnectError, OutgoingConnection, connect, failure, try_connect};
 use crate::peer::end::{ETHERNET_PACKET, EndpointSpec, PeerLimits};
-use crate::peer::patience::{explained, wait_for};
 use crate::peer::resumption::{Resumption, StoredTicket};
 use crate::peer::service::FILES;
 use crate::peer::session_error::SessionError;
+use crate::peer::wait::{wait_for, with_close_reason};
 
 const PURPOSE: &str = "the transfer";
 /// Files at a time: enough to keep a disk and a connection busy.
@@ -40,7 +40,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), CommandFailure> {
         return Err(CommandFailure::Interrupted("nothing was sent".to_owned()));
     }
     let resumption = Resumption::new(&target);
-    let SenderConnection { dial: Dial { endpoint, connection, address }, ticket } =
+    let SenderConnection { dial: OutgoingConnection { endpoint, connection, address }, ticket } =
         connect_resuming(&target, resumption.as_ref(), &end)?;
     let display = TransferDisplay::new(args.show);
     let options = SendOptions { lanes: LANES, checksum: args.checksum };
@@ -51,7 +51,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), CommandFailure> {
         Err(error) => {
             let (code, reason) = (error.code(), error.to_peer());
             let error = match error {
-                Error::Transport(error) => explained(&connection, SessionError::Transport(error)),
+                Error::Transport(error) => with_close_reason(&connection, SessionError::Transport(error)),
                 Error::Peer(message) => SessionError::Peer(message),
                 Error::Interrupted => SessionError::Interrupted,
                 other => return Err(CommandFailure::Run(other.into())),
@@ -97,7 +97,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), CommandFailure> {
 
 /// A sender's connection.
 struct SenderConnection {
-    dial: Dial,
+    dial: OutgoingConnection,
     /// The resumption ticket of this connection.
     ticket: Option<StoredTicket>,
 }
@@ -108,7 +108,7 @@ fn connect_resuming(
     resumption: Option<&Resumption>,
     end: &EndpointSpec,
 ) -> Result<SenderConnection, CommandFailure> {
-    let admitted = |dial: &Dial| {
+    let admitted = |dial: &OutgoingConnection| {
         let poll = || if interrupted() { Err(SessionError::Interrupted) } else { Ok(()) };
         wait_for(dial.connection.admitted(), poll).and_then(|outcome| outcome.map_err(SessionError::from))
     };

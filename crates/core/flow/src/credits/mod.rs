@@ -154,7 +154,7 @@ pub enum Signal {
 
 /// A packet that is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Scheduling {
+pub struct ScheduledPacket {
     /// Its segment of the flow.
     pub segment: Segment,
     /// Number of the credit that permits it; none: it is sent without one.
@@ -271,7 +271,7 @@ impl CreditSender {
     }
 
     /// Takes the packet that [`CreditSender::poll`] allowed.
-    pub fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Scheduling {
+    pub fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> ScheduledPacket {
         let credit = match self.pending.front() {
             Some(held) if held.due <= now => {
                 let number = held.number;
@@ -294,7 +294,7 @@ impl CreditSender {
             early.on_sent(now, segment.bytes + self.config.header, &self.config);
             self.stats.unscheduled += 1;
         }
-        Scheduling { segment, credit }
+        ScheduledPacket { segment, credit }
     }
 
     /// Returns the next time at which [`CreditSender::act`] must be called, given the state at `now`.
@@ -305,7 +305,7 @@ impl CreditSender {
             CreditScheme::Requests(requests) => requests.next(uncovered, sender.smoothed_rtt()),
             CreditScheme::Pull(pulls) => pulls.next(uncovered),
         };
-        let early = self.early.as_ref().map_or(Time::NEVER, |early| early.ends(self.demand(sender), now));
+        let early = self.early.as_ref().map_or(Time::NEVER, |early| early.end_time(self.demand(sender), now));
         own.min(early).max(now)
     }
 
@@ -313,7 +313,7 @@ impl CreditSender {
     pub fn act<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Option<Signal> {
         let demand = self.demand(sender);
         if let Some(early) = &self.early
-            && early.ends(demand, now) <= now
+            && early.end_time(demand, now) <= now
         {
             let probes = early.has_sent() && self.config.credits.probe;
             self.early = None;

@@ -34,10 +34,11 @@ impl UnscheduledStart {
         self.until = Time::ZERO;
     }
 
-    /// Returns the end of the early start: `now`, once no packet waits to be sent.
-    pub(super) fn ends(&self, waiting: u32, now: Time) -> Time {
-        let ends = if self.next < self.until { self.until } else { now };
-        if waiting > 0 { ends } else { now }
+    /// Returns the time at which the early start ends: after the first round trip, or `now` if that is
+    /// over or no packet waits.
+    pub(super) fn end_time(&self, waiting: u32, now: Time) -> Time {
+        let end_time = if self.next < self.until { self.until } else { now };
+        if waiting > 0 { end_time } else { now }
     }
 
     pub(super) fn has_sent(&self) -> bool {

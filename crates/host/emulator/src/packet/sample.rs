@@ -2,21 +2,23 @@
 
 use super::vnet::VNET_LEN;
 
-/// A packet as a kernel would hand it over.
+/// Fields of a TCP or UDP packet before segmentation, as a kernel hands it to a NIC.
 #[derive(Clone)]
 pub(crate) struct PacketSample {
     pub(crate) v6: bool,
     pub(crate) tcp: bool,
-    /// Words of IPv4 options, or IPv6 extension headers of 8 bytes, or words of TCP options.
+    /// Number of 32-bit words of IPv4 options, or of IPv6 extension headers of 8 bytes.
     pub(crate) ip_extra: usize,
+    /// Number of 32-bit words of TCP options.
     pub(crate) tcp_options: usize,
     pub(crate) ecn: u8,
     pub(crate) dscp: u8,
     pub(crate) id: u16,
     pub(crate) sequence: u32,
     pub(crate) flags: u8,
-    pub(crate) size: u16,
+    pub(crate) gso_size: u16,
     pub(crate) source: u8,
+    /// Datacenter and host.
     pub(crate) destination: (u8, u8),
     pub(crate) ports: (u16, u16),
     pub(crate) payload: Vec<u8>,
@@ -35,14 +37,14 @@ impl std::fmt::Debug for PacketSample {
             id,
             sequence,
             flags,
-            size,
+            gso_size,
             source,
             destination,
             ports,
             payload,
         } = self;
         let headers = (v6, tcp, ip_extra, tcp_options, (ecn, dscp), id, sequence, flags);
-        write!(f, "{headers:?} {source} to {destination:?} {ports:?}, {} bytes in {size}", payload.len())
+        write!(f, "{headers:?} {source} to {destination:?} {ports:?}, {} bytes in {gso_size}", payload.len())
     }
 }
 
@@ -58,7 +60,7 @@ impl Default for PacketSample {
             id: 7,
             sequence: 1000,
             flags: 0x10,
-            size: 1448,
+            gso_size: 1448,
             source: 1,
             destination: (1, 1),
             ports: (40_000, 5201),
@@ -76,22 +78,22 @@ impl PacketSample {
         self.transport_at() + if self.tcp { 20 + self.tcp_options * 4 } else { 8 }
     }
 
-    /// The frame: virtio header and packet, checksum left to be done, to be cut if it is more than one segment.
+    /// Builds the frame: virtio header and packet with a partial checksum; GSO if the payload exceeds one segment.
     pub(crate) fn frame(&self) -> Vec<u8> {
         let mut packet = self.headers(self.payload.len(), 0);
         packet.extend_from_slice(&self.payload);
         let at = self.checksum_at();
-        let pseudo = self.pseudo(packet.len() - self.transport_at());
-        packet[at..at + 2].copy_from_slice(&(naive_sum(&pseudo)).to_be_bytes());
+        let pseudo_header = self.pseudo_header(packet.len() - self.transport_at());
+        packet[at..at + 2].copy_from_slice(&(naive_sum(&pseudo_header)).to_be_bytes());
         let mut frame = vec![0; VNET_LEN];
         frame[0] = 1;
-        if self.payload.len() > usize::from(self.size) {
+        if self.payload.len() > usize::from(self.gso_size) {
             frame[1] = match (self.tcp, self.v6) {
                 (true, false) => 1,
                 (true, true) => 4,
                 (false, _) => 5,
             };
-            frame[4..6].copy_from_slice(&self.size.to_le_bytes());
+            frame[4..6].copy_from_slice(&self.gso_size.to_le_bytes());
         }
         frame[6..8].copy_from_slice(&(self.transport_at() as u16).to_le_bytes());
         frame[8..10].copy_from_slice(&(if self.tcp { 16u16 } else { 6 }).to_le_bytes());
@@ -99,31 +101,31 @@ impl PacketSample {
         frame
     }
 
-    /// Every packet on the wire, complete, built one by one.
-    pub(crate) fn wire(&self, marked: impl Fn(usize) -> bool) -> Vec<Vec<u8>> {
+    /// Builds the packets that the NIC sends after segmentation, with their checksums. Those of `marked` are CE.
+    pub(crate) fn wire_packets(&self, marked: impl Fn(usize) -> bool) -> Vec<Vec<u8>> {
         let empty: &[u8] = &[];
-        let mut payloads: Vec<&[u8]> = self.payload.chunks(usize::from(self.size)).collect();
+        let mut payloads: Vec<&[u8]> = self.payload.chunks(usize::from(self.gso_size)).collect();
         if payloads.is_empty() {
             payloads.push(empty);
         }
         let count = payloads.len();
         let segment = |(index, payload): (usize, &[u8])| {
-            let mut alone = self.clone();
-            alone.id = self.id.wrapping_add(index as u16);
-            alone.sequence = self.sequence.wrapping_add((index * usize::from(self.size)) as u32);
+            let mut single = self.clone();
+            single.id = self.id.wrapping_add(index as u16);
+            single.sequence = self.sequence.wrapping_add((index * usize::from(self.gso_size)) as u32);
             if index > 0 {
-                alone.flags &= !0x80;
+                single.flags &= !0x80;
             }
             if index + 1 < count {
-                alone.flags &= !0x09;
+                single.flags &= !0x09;
             }
             if marked(index) {
-                alone.ecn = 3;
+                single.ecn = 3;
             }
-            let mut packet = alone.headers(payload.len(), 0);
+            let mut packet = single.headers(payload.len(), 0);
             packet.extend_from_slice(payload);
             let at = self.transport_at();
-            let mut summed = self.pseudo(packet.len() - at);
+            let mut summed = self.pseudo_header(packet.len() - at);
             summed.extend_from_slice(&packet[at..]);
             let mut checksum = !naive_sum(&summed);
             if !self.tcp && checksum == 0 {
@@ -150,12 +152,12 @@ impl PacketSample {
         self.transport_at() + if self.tcp { 16 } else { 6 }
     }
 
-    fn pseudo(&self, length: usize) -> Vec<u8> {
-        let (mut pseudo, destination) = self.addresses();
-        pseudo.extend(destination);
-        pseudo.extend([0, if self.tcp { 6 } else { 17 }]);
-        pseudo.extend((length as u16).to_be_bytes());
-        pseudo
+    fn pseudo_header(&self, length: usize) -> Vec<u8> {
+        let (mut pseudo_header, destination) = self.addresses();
+        pseudo_header.extend(destination);
+        pseudo_header.extend([0, if self.tcp { 6 } else { 17 }]);
+        pseudo_header.extend((length as u16).to_be_bytes());
+        pseudo_header
     }
 
     fn headers(&self, payload: usize, checksum: u16) -> Vec<u8> {
@@ -201,7 +203,7 @@ impl PacketSample {
     }
 }
 
-/// The one's complement sum, word by word, the carry added back each time.
+/// Returns the ones' complement sum (RFC 1071), with the carry added back after each word.
 pub(crate) fn naive_sum(bytes: &[u8]) -> u16 {
     let mut sum = 0u16;
     for pair in bytes.chunks(2) {

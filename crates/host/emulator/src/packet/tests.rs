@@ -9,7 +9,7 @@ fn samples() -> impl Strategy<Value = PacketSample> {
     let bits = (any::<bool>(), any::<bool>(), 0usize..4, 0usize..11, 0u8..4, 0u8..64);
     let fields = (any::<u16>(), any::<u32>(), any::<u8>(), 1u16..3000, any::<(u16, u16)>());
     (bits, fields, prop::collection::vec(any::<u8>(), 0..20_000)).prop_map(
-        |((v6, tcp, ip_extra, tcp_options, ecn, dscp), (id, sequence, flags, size, ports), payload)| PacketSample {
+        |((v6, tcp, ip_extra, tcp_options, ecn, dscp), (id, sequence, flags, gso_size, ports), payload)| PacketSample {
             v6,
             tcp,
             ip_extra,
@@ -19,7 +19,7 @@ fn samples() -> impl Strategy<Value = PacketSample> {
             id,
             sequence,
             flags,
-            size,
+            gso_size,
             ports,
             payload,
             ..PacketSample::default()
@@ -45,12 +45,12 @@ fn receive(frame: &[u8], sample: &PacketSample) -> Vec<Vec<u8>> {
     if !sample.tcp {
         assert_eq!(usize::from(be(at + 4)), packet.len() - at);
     }
-    let size = if vnet[1] == 0 { usize::from(u16::MAX) } else { le(4) };
-    assert!(vnet[1] == 0 || size < packet.len() - payload_at, "cut into one");
+    let gso_size = if vnet[1] == 0 { usize::from(u16::MAX) } else { le(4) };
+    assert!(vnet[1] == 0 || gso_size < packet.len() - payload_at, "cut into one");
     if sample.tcp && vnet[1] != 0 {
         assert_eq!(vnet[1] & 0x80 != 0, packet[at + 13] & 0x80 != 0, "CWR is reported");
     }
-    // Cut by the plain code of `PacketSample::wire`, from the fields that are in the packet.
+    // Cut by the plain code of `PacketSample::wire_packets`, from the fields that are in the packet.
     let mut as_read = sample.clone();
     as_read.ecn = if sample.v6 { packet[1] >> 4 & 3 } else { packet[1] & 3 };
     as_read.id = if sample.v6 { 0 } else { be(4) };
@@ -58,10 +58,10 @@ fn receive(frame: &[u8], sample: &PacketSample) -> Vec<Vec<u8>> {
         as_read.sequence = u32::from_be_bytes([packet[at + 4], packet[at + 5], packet[at + 6], packet[at + 7]]);
         as_read.flags = packet[at + 13];
     }
-    as_read.size = size as u16;
+    as_read.gso_size = gso_size as u16;
     as_read.payload = packet[payload_at..].to_vec();
     assert_eq!(frame[VNET_LEN..], as_read.frame()[VNET_LEN..], "pseudo-header's sum and all headers");
-    as_read.wire(|_| false)
+    as_read.wire_packets(|_| false)
 }
 
 proptest! {
@@ -90,7 +90,7 @@ proptest! {
             received.extend(receive(&out, &sample));
             first = end;
         }
-        prop_assert_eq!(received, sample.wire(|index| marks[index]));
+        prop_assert_eq!(received, sample.wire_packets(|index| marks[index]));
     }
 
     /// A capture of each segment equals the packet on the wire.
@@ -101,7 +101,7 @@ proptest! {
         let marked = marked && headers.is_ecn_capable();
         let mark = if marked { Mark::Ce } else { Mark::None };
         let mut out = Vec::new();
-        for (index, expected) in sample.wire(|_| marked).into_iter().enumerate() {
+        for (index, expected) in sample.wire_packets(|_| marked).into_iter().enumerate() {
             prop_assert_eq!(usize::from(headers.wire_length(index as u16)), expected.len());
             wire_segment(&frame, &headers, index as u16, mark, &mut out);
             prop_assert_eq!(&out, &expected);

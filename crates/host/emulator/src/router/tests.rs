@@ -56,7 +56,7 @@ fn middles() -> impl Strategy<Value = PortConfig> {
         PortConfig { mark_at: MarkAt::Dequeue, ecn: Some(step), loss: Frac::ratio(1, 10), ..plain },
         PortConfig { mark_at: MarkAt::Dequeue, phantom: Some(phantom), control_priority: true, ..plain },
         PortConfig { in_service: InService::All, ecn: Some(step), ..plain },
-        PortConfig { credits: Some(CreditQueue { limit: 3, ..CreditQueue::usual() }), ..plain },
+        PortConfig { credits: Some(CreditQueue { limit: 3, ..CreditQueue::flashpass() }), ..plain },
         PortConfig { discipline: Discipline::CoDel(codel), loss: Frac::ratio(1, 20), ..plain },
         PortConfig { discipline: Discipline::FqCoDel(FqCoDel { codel, ..FqCoDel::RFC }), ..plain },
     ])
@@ -279,7 +279,7 @@ fn reference(network: &Network, load: &[(Time, u8, PacketSample)]) -> (Vec<(Time
     let mut count = 0;
     for (origin, (now, sender, sample)) in load.iter().enumerate() {
         let headers = Headers::parse(&sample.frame()).unwrap();
-        for (index, bytes) in sample.wire(|_| false).iter().enumerate() {
+        for (index, bytes) in sample.wire_packets(|_| false).iter().enumerate() {
             count += 1;
             sent[usize::from(*sender)].push(TestPacket {
                 now: *now,
@@ -305,7 +305,7 @@ fn reference(network: &Network, load: &[(Time, u8, PacketSample)]) -> (Vec<(Time
     let (delivered, ..) = feed(network, link(network, "right", "d"), at_far_switch, false);
     let bytes = |packet: TestPacket| {
         let (origin, index) = packet.origin;
-        (packet.now, digest(&load[origin].2.wire(|_| packet.marked)[index]))
+        (packet.now, digest(&load[origin].2.wire_packets(|_| packet.marked)[index]))
     };
     (delivered.into_iter().map(bytes).collect(), drops, lost)
 }
@@ -436,7 +436,7 @@ proptest! {
         let plain = network(&PortConfig { gate: limit, ..PortConfig::new(Rate::from_mbps(500), Span::from_us(10)) });
         let pfc = Some(Pfc { frame: 64, relay: false });
         let lossless = run(&limited(&plain, limit, pfc), &load, Span::ZERO, &poll_times);
-        let sent = load.iter().map(|(_, _, sample)| sample.wire(|_| false).len()).sum::<usize>();
+        let sent = load.iter().map(|(_, _, sample)| sample.wire_packets(|_| false).len()).sum::<usize>();
         prop_assert_eq!(lossless.events.delivered.len(), sent);
         prop_assert_eq!(lossless.held, 0);
         prop_assert_eq!(lossless.links.iter().map(|link| link.drops).sum::<u64>(), 0);
@@ -593,11 +593,11 @@ fn packets_with_equal_segment_outcomes_are_delivered_as_one() {
 
 /// Returns a flow's packets one by one: the segments that a NIC would cut the sample into, each left to a NIC of its own.
 fn train(original: &PacketSample) -> Vec<PacketSample> {
-    let chunks: Vec<&[u8]> = original.payload.chunks(original.size.into()).collect();
+    let chunks: Vec<&[u8]> = original.payload.chunks(original.gso_size.into()).collect();
     let last = chunks.len() - 1;
     let one = |(index, chunk): (usize, &&[u8])| PacketSample {
         id: original.id.wrapping_add(index as u16),
-        sequence: original.sequence.wrapping_add((index * usize::from(original.size)) as u32),
+        sequence: original.sequence.wrapping_add((index * usize::from(original.gso_size)) as u32),
         flags: if index == last { original.flags } else { original.flags & !0x09 },
         payload: chunk.to_vec(),
         ..original.clone()
@@ -639,7 +639,7 @@ fn packets_that_do_not_continue_each_other_stay_apart() {
         ("SYN", |next| next.flags |= 2),
         ("another port", |next| next.ports.0 += 1),
         ("no payload", |next| next.payload.clear()),
-        ("a longer one", |next| (next.size, next.payload) = (1_449, vec![5; 1_449])),
+        ("a longer one", |next| (next.gso_size, next.payload) = (1_449, vec![5; 1_449])),
     ];
     for (label, change) in changes {
         let mut pair = train(&original);
@@ -681,7 +681,7 @@ fn packets_that_cannot_be_forwarded_are_counted() {
     assert_eq!(send(vec![0; 200]).malformed, 1);
     assert_eq!(send(Vec::new()).truncated, 1);
     assert_eq!(
-        send(PacketSample { payload: vec![0; 9000], size: 8000, ..PacketSample::default() }.frame()).too_long,
+        send(PacketSample { payload: vec![0; 9000], gso_size: 8000, ..PacketSample::default() }.frame()).too_long,
         1
     );
     assert_eq!(

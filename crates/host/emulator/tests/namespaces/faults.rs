@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 
 use emulator::{DEVICE, Error, HostNamespaces};
-use testing::{Bounded, PATIENCE, skipped_here};
+use testing::{Bounded, DEFAULT_TIMEOUT, skipped_here};
 
 use crate::set::{ALICE, BOB, exclusive, left_behind, middle, network, options, set};
 
@@ -111,8 +111,8 @@ fn process_to_be_killed() {
     let Some(set) = set(&middle()) else { return };
     let _router = set.route(Vec::new());
     println!("\nready");
-    std::thread::sleep(2 * PATIENCE);
-    panic!("nobody killed this process within {:?}", 2 * PATIENCE);
+    std::thread::sleep(2 * DEFAULT_TIMEOUT);
+    panic!("nobody killed this process within {:?}", 2 * DEFAULT_TIMEOUT);
 }
 
 #[test]

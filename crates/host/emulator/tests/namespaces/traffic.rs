@@ -11,7 +11,7 @@ use emulator::{Clock, DEVICE};
 use fabric::topology::{FatTrees, InterLinks};
 use fabric::{Ecn, HostId, PortConfig};
 use pcap_file::pcapng::{Block, PcapNgReader};
-use testing::{PATIENCE, joined};
+use testing::{DEFAULT_TIMEOUT, join_thread};
 use units::{Bytes, Frac, Rate, Span};
 
 use crate::raw::{RawSocket, cut_datagrams};
@@ -49,7 +49,10 @@ impl Set {
         let sent: Vec<u8> = (0..length).map(|at| (at / 7) as u8).collect();
         sender.write_all(&sent).unwrap();
         drop(sender);
-        assert!(joined(PATIENCE, "the receiver reads to the end", receiver) == sent, "what came is what was sent");
+        assert!(
+            join_thread(DEFAULT_TIMEOUT, "the receiver reads to the end", receiver) == sent,
+            "what came is what was sent"
+        );
     }
 
     /// A counter of the kernel's, in a host's namespace.
@@ -100,7 +103,7 @@ fn tcp_of_both_families_takes_the_links_round_trip() {
         // Two links of 5 ms and four of 1 us, plus the minimum delay of the machine, without real-time priority.
         assert!(least >= Span::from_us(10_004) && least < Span::from_us(11_500), "{address}: {least}");
         drop(stream);
-        joined(PATIENCE, "the echoes end", echoes);
+        join_thread(DEFAULT_TIMEOUT, "the echoes end", echoes);
     }
     let outcome = router.stop().unwrap();
     assert!(outcome.lateness.count > 80 && outcome.packets_read > 80, "{outcome:?}");

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// Maximum response time.
-const PATIENCE: Duration = Duration::from_mins(1);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 /// Number of polls for a page to be ready, and the time between them.
 const POLLS: u32 = 1200;
 const POLL: Duration = Duration::from_millis(50);
@@ -83,7 +83,7 @@ impl Browser {
         bytes.push(0);
         self.to.write_all(&bytes).and_then(|()| self.to.flush()).map_err(|error| format!("{method}: {error}"))?;
         loop {
-            let answer = self.from.recv_timeout(PATIENCE).map_err(|error| format!("{method}: {error}"))?;
+            let answer = self.from.recv_timeout(DEFAULT_TIMEOUT).map_err(|error| format!("{method}: {error}"))?;
             if answer["id"] != json!(id) {
                 self.events.push(answer);
             } else if answer["error"].is_null() {

@@ -135,7 +135,7 @@ pub(crate) fn need_symmetry(laws: &LawPlan) -> bool {
 
 /// The longest that an emulation packet and its echo take over any routes that hold at some time: the longest base round
 /// trip, and on the way there the longest wait in every credit queue.
-pub(crate) fn longest_echo(
+pub(crate) fn max_emulation_rtt(
     network: &Network,
     routes: &Routes,
     host: &HostConfig,
@@ -155,7 +155,7 @@ pub(crate) fn longest_echo(
 }
 
 /// Returns the time for which data waits after its emulation packet's credit returned; none without a law that times it.
-pub(crate) fn data_waits(laws: &LawPlan, host: &HostConfig) -> Option<Span> {
+pub(crate) fn data_wait(laws: &LawPlan, host: &HostConfig) -> Option<Span> {
     let timed = [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(|class| laws.law(class));
     let settings = timed.filter(|(kind, _)| *kind == LawKind::FlashPass).map(|(_, settings)| settings);
     let setting =
@@ -163,7 +163,7 @@ pub(crate) fn data_waits(laws: &LawPlan, host: &HostConfig) -> Option<Span> {
     let wait = |settings: &[(&str, ParamValue)]| match (setting(settings, "timed"), setting(settings, "wait")) {
         (Some(ParamValue::Switch(false)), _) => None,
         (_, Some(ParamValue::Span(wait))) if !wait.is_zero() => Some(wait),
-        _ => host.longest_echo,
+        _ => host.max_emulation_rtt,
     };
     settings.filter_map(wait).max()
 }

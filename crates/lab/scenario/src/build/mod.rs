@@ -40,7 +40,7 @@ use crate::law_plan::LawPlan;
 use crate::run::Run;
 use crate::survey::Survey;
 use crate::traffic::{
-    Arrivals, Demand, DraftStart, JobFlows, ReadLoop, Requested, TrafficContext, TrafficFlows, make, make_job,
+    Arrivals, Demand, DraftStart, JobFlows, ReadLoop, RequestArrivals, TrafficContext, TrafficFlows, make, make_job,
 };
 use network::NetworkInputs;
 use switches::Sharing;
@@ -162,7 +162,8 @@ impl Run {
         }
         trims_alone(config, scheme, &network, buffers)?;
         let (network, routes) = failures::failing(&config.failure, network, routes, *config.stop, config.seed)?;
-        host.longest_echo = sends_credits.then(|| credits::longest_echo(&network, &routes, &host, queue)).flatten();
+        host.max_emulation_rtt =
+            sends_credits.then(|| credits::max_emulation_rtt(&network, &routes, &host, queue)).flatten();
         let longest_inter = survey.base_rtt(FlowClass::Inter).map(|range| range.max);
         let modules = match &scheme.lscc {
             Some(lscc) => switches::modules(lscc, &network, longest_inter)?,
@@ -185,7 +186,7 @@ impl Run {
 
         let Drafted {
             flows,
-            causes,
+            dependencies,
             classes,
             traffic,
             requests,
@@ -252,7 +253,7 @@ impl Run {
             routes,
             symmetric: credits::need_symmetry(&plan),
             flows,
-            dependencies: causes,
+            dependencies,
             host,
             modules,
             series,
@@ -266,7 +267,7 @@ impl Run {
         let class_line = |class| ClassLine::new(class, &survey, &plan, intra_rtt, setup.host.mss);
         report.classes = [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(class_line).collect();
         report.jobs = jobs.iter().map(JobLine::new).collect();
-        report.data_waits = credits::data_waits(&plan, &setup.host);
+        report.data_wait = credits::data_wait(&plan, &setup.host);
         report.on_ramp = setup.host.on_ramp.filter(|_| setup.flows.iter().any(|flow| flow.on_ramp));
         report.modules = report::counted(&setup.modules);
         if setup.host.coding.is_some() && report.coding.is_none() {
@@ -341,7 +342,7 @@ impl KeptConnections {
 #[derive(Default)]
 struct Drafted {
     flows: Vec<FlowSpec>,
-    causes: Dependencies,
+    dependencies: Dependencies,
     classes: Vec<FlowClass>,
     traffic: Vec<u16>,
     requests: Vec<Vec<FlowId>>,
@@ -352,7 +353,7 @@ struct Drafted {
     receivers: Vec<HostId>,
     arrivals: Vec<Arrivals>,
     demands: Vec<Demand>,
-    requested: Vec<Requested>,
+    requested: Vec<RequestArrivals>,
     loops: Vec<ReadLoop>,
     warnings: Vec<String>,
     notes: Vec<String>,
@@ -373,7 +374,7 @@ impl Drafted {
     ) -> Result<(), SpannedError> {
         let (network, host) = (context.network, context.host);
         let first = index32(self.flows.len());
-        let renumber = self.causes.join(&output.causes, FlowId(first));
+        let renumber = self.dependencies.join(&output.dependencies, FlowId(first));
         for draft in output.flows {
             let same = network.datacenter_of(draft.src) == network.datacenter_of(draft.dst);
             let class = if same { FlowClass::Intra } else { FlowClass::Inter };
@@ -382,7 +383,9 @@ impl Drafted {
                     self.late += u64::from(span >= context.stop);
                     Start::At(Time::from_ps(span.unsigned_ps()))
                 }
-                DraftStart::Waits { causes, after } => Start::Waits { dependencies: renumber(causes), after },
+                DraftStart::Waits { dependencies, after } => {
+                    Start::Waits { dependencies: renumber(dependencies), after }
+                }
             };
             let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(class));
             if let Some(chosen) = host.coding.filter(|_| coded)

@@ -124,16 +124,16 @@ fn spread(network: &Network, routes: &Routes, demand: &Demand) -> Vec<u128> {
         Some(FlowClass::Inter) => from != to,
     };
     let mut receivers = vec![0u128; network.datacenters().into()];
-    for host in hosts().filter(|host| demand.to[host.index()]) {
+    for host in hosts().filter(|host| demand.receivers[host.index()]) {
         receivers[usize::from(network.datacenter_of(host))] += 1;
     }
     let choices = |host: HostId| {
         let home = network.datacenter_of(host);
         let reached = (0u16..).zip(&receivers).filter(|&(datacenter, _)| reaches(home, datacenter));
         let all: u128 = reached.map(|(_, count)| count).sum();
-        all - u128::from(demand.to[host.index()] && reaches(home, home))
+        all - u128::from(demand.receivers[host.index()] && reaches(home, home))
     };
-    let sources: Vec<HostId> = hosts().filter(|&host| demand.from[host.index()] && choices(host) > 0).collect();
+    let sources: Vec<HostId> = hosts().filter(|&host| demand.senders[host.index()] && choices(host) > 0).collect();
     let Some(each) = (u128::from(demand.offered.bps()) << FRACTION).checked_div(sources.len() as u128) else {
         return bits;
     };
@@ -141,13 +141,13 @@ fn spread(network: &Network, routes: &Routes, demand: &Demand) -> Vec<u128> {
     let mut senders: BTreeMap<(NodeId, bool), Senders> = BTreeMap::new();
     for &host in &sources {
         bits[network.uplink(host).index()] += each;
-        let (switch, receive) = (switch_of(host), demand.to[host.index()]);
+        let (switch, receive) = (switch_of(host), demand.receivers[host.index()]);
         let datacenter = network.datacenter_of(host);
         let new = || Senders { switch, datacenter, share: each / choices(host), count: 0, receive };
         senders.entry((switch, receive)).or_insert_with(new).count += 1;
     }
     let mut by_switch: BTreeMap<NodeId, Vec<HostId>> = BTreeMap::new();
-    for host in hosts().filter(|host| demand.to[host.index()]) {
+    for host in hosts().filter(|host| demand.receivers[host.index()]) {
         by_switch.entry(switch_of(host)).or_default().push(host);
     }
     for (&target, receivers) in &by_switch {
@@ -156,7 +156,7 @@ fn spread(network: &Network, routes: &Routes, demand: &Demand) -> Vec<u128> {
         for group in senders.values().filter(|group| reaches(group.datacenter, home)) {
             // A host does not send to itself.
             let to_each = |host: HostId| {
-                let itself = group.receive && group.switch == target && demand.from[host.index()];
+                let itself = group.receive && group.switch == target && demand.senders[host.index()];
                 group.share * (group.count - u128::from(itself))
             };
             for &host in receivers {

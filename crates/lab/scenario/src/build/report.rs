@@ -11,7 +11,7 @@ use super::switches::SwitchLine;
 use crate::class::FlowClass;
 use crate::law_plan::LawPlan;
 use crate::survey::{Reach, RttRange, Survey};
-use crate::traffic::{Arrivals, JobFlows, ReadLoop, Requested, StepKind};
+use crate::traffic::{Arrivals, JobFlows, ReadLoop, RequestArrivals, StepKind};
 
 /// A run's size, its round trips and its load.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ pub struct RunReport {
     /// Rates of random arrivals.
     pub arrivals: Vec<Arrivals>,
     /// Rates of requests.
-    pub requested: Vec<Requested>,
+    pub requested: Vec<RequestArrivals>,
     /// Closed loops.
     pub loops: Vec<ReadLoop>,
     /// Training jobs.
@@ -59,7 +59,7 @@ pub struct RunReport {
     /// Path selection of flows.
     pub path: LoadBalancing,
     /// Time for which data waits for its exact departure, if credits schedule it so (FlashPass's `T_wait`).
-    pub data_waits: Option<Span>,
+    pub data_wait: Option<Span>,
     /// Coded flows, if there are any.
     pub coding: Option<CodingLine>,
 }
@@ -176,7 +176,7 @@ pub struct ClassLoad {
 /// Traffic with drawn flows, or flows that follow others.
 pub(crate) struct OfferedTraffic {
     pub(crate) arrivals: Vec<Arrivals>,
-    pub(crate) requested: Vec<Requested>,
+    pub(crate) requested: Vec<RequestArrivals>,
     pub(crate) loops: Vec<ReadLoop>,
 }
 
@@ -229,7 +229,7 @@ impl RunReport {
             failing: network.failing().filter(|it| outages(*it) > 0).count(),
             outages: network.failing().map(outages).sum(),
             path: LoadBalancing::PerFlow,
-            data_waits: None,
+            data_wait: None,
             coding: None,
         }
     }

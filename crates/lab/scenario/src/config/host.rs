@@ -451,7 +451,7 @@ impl Host {
             rtt_noise: self.rtt_noise,
             jitter: self.jitter.as_ref().map(JitterTable::config),
             tcp: self.tcp.as_ref().map(TcpTable::config).unwrap_or_default(),
-            longest_echo: None,
+            max_emulation_rtt: None,
         }
     }
 

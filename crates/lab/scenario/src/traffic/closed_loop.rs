@@ -91,7 +91,7 @@ pub(crate) fn make(
         outstanding: entry.outstanding.get(),
         mean_size: sizes.mean(),
         reads,
-        at_most: Rate::from_bps(pairs.iter().map(|&(client, _)| context.down(client).bps()).sum()),
+        at_most: Rate::from_bps(pairs.iter().map(|&(client, _)| context.downlink_rate(client).bps()).sum()),
     });
     Ok(output)
 }
@@ -112,7 +112,7 @@ fn chains(
                 number: chains.len() as u64,
                 server,
                 client,
-                rate: context.up(server).min(context.down(client)),
+                rate: context.uplink_rate(server).min(context.downlink_rate(client)),
                 request: context.survey.ack_delay(client, server).unwrap_or(Span::ZERO),
                 left: entry.reads.map(|reads| reads.get() / outstanding + u32::from(index < reads.get() % outstanding)),
                 earliest: start,
@@ -141,8 +141,9 @@ impl Chain {
                 // A request carries the last acknowledgement of its connection. It is not sent as a packet here, and so may
                 // not be the earlier one.
                 let acknowledged = (entry.connections == Connections::Persistent).then_some(Dependency::Complete(last));
-                let causes = output.causes.add([Dependency::Received(last)].into_iter().chain(acknowledged));
-                DraftStart::Waits { causes, after: entry.compute }
+                let dependencies =
+                    output.dependencies.add([Dependency::Received(last)].into_iter().chain(acknowledged));
+                DraftStart::Waits { dependencies, after: entry.compute }
             }
         };
         self.last = Some(FlowId(index32(output.flows.len())));

@@ -401,10 +401,10 @@ mod tests {
         }
     }
 
-    fn causes(output: &TrafficFlows, flow: usize) -> Vec<Dependency> {
+    fn dependencies(output: &TrafficFlows, flow: usize) -> Vec<Dependency> {
         match output.flows[flow].start {
             DraftStart::At(_) => Vec::new(),
-            DraftStart::Waits { causes, .. } => output.causes.of(causes).to_vec(),
+            DraftStart::Waits { dependencies, .. } => output.dependencies.of(dependencies).to_vec(),
         }
     }
 
@@ -416,14 +416,14 @@ mod tests {
         // 1 to 0 and 3 to 2, then 2 to 0; 0 to 2, then 0 to 1 and 2 to 3.
         let pairs: Vec<_> = tree.flows.iter().map(|flow| (flow.src.0, flow.dst.0)).collect();
         assert_eq!(pairs, [(1, 0), (3, 2), (2, 0), (0, 2), (0, 1), (2, 3)]);
-        let waits: Vec<_> = (0..6).map(|flow| causes(&tree, flow)).collect();
+        let waits: Vec<_> = (0..6).map(|flow| dependencies(&tree, flow)).collect();
         let second = vec![Received(f3), Complete(f2)];
         assert_eq!(
             waits,
             [vec![], vec![], vec![Received(f1)], vec![Received(f0), Received(f2)], vec![Complete(f3)], second]
         );
         let pipe = once(CollectivePlan::Pipeline { microbatches: 2 }, 3, 1_000);
-        let waits: Vec<_> = (0..4).map(|flow| causes(&pipe, flow)).collect();
+        let waits: Vec<_> = (0..4).map(|flow| dependencies(&pipe, flow)).collect();
         assert_eq!(waits, [vec![], vec![Received(f0)], vec![Begun(f0)], vec![Received(f2), Begun(f1)]]);
     }
 
@@ -440,7 +440,7 @@ mod tests {
             pipeline(&mut group, Bytes::new(10), 1, &mut output);
         }
         assert_eq!(output.flows[0].start, DraftStart::At(Span::from_us(13)));
-        assert_eq!(causes(&output, 2), [Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(0))]);
+        assert_eq!(dependencies(&output, 2), [Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(0))]);
         assert!(matches!(output.flows[2].start, DraftStart::Waits { after, .. } if after == compute));
     }
 }

@@ -81,16 +81,17 @@ pub(super) fn drafts(
         let begin = match &flow.after {
             Some(after) => {
                 let events = checked(&after.0, flows)?;
-                let causes = output.causes.add_each(events.iter().map(|event| (cause(event), event.compute)));
-                output.causes.not_before(causes, Time::ZERO + earliest.unwrap_or(Span::ZERO));
+                let dependencies =
+                    output.dependencies.add_each(events.iter().map(|event| (cause(event), event.compute)));
+                output.dependencies.not_before(dependencies, Time::ZERO + earliest.unwrap_or(Span::ZERO));
                 begun.extend(after.0.iter().filter(|event| event.state == FlowState::Begun).map(|event| (src, *event)));
-                DraftStart::Waits { causes, after: compute }
+                DraftStart::Waits { dependencies, after: compute }
             }
             None => DraftStart::At(later(earliest.unwrap_or(start), compute)),
         };
         let size = match flow.size {
             Some(size) => context.size(size)?,
-            None => context.endless(src, dst, earliest.unwrap_or(start)),
+            None => context.unlimited_size(src, dst, earliest.unwrap_or(start)),
         };
         output.flows.push(DraftFlow { src, dst, size, start: begin });
     }

@@ -1,4 +1,4 @@
-//! From `[[traffic]]` and `[[job]]` to flows.
+//! Expansion of `[[traffic]]` and `[[job]]` entries into flows.
 
 mod allreduce;
 mod closed_loop;
@@ -8,7 +8,7 @@ mod groups;
 mod import;
 #[cfg(not(feature = "import"))]
 mod import {
-    //! `kind = "import"`, which needs the parsers of other programs' files.
+    //! Stub for builds without the feature `import`: `kind = "import"` is an error.
 
     use super::{TrafficContext, TrafficFlows};
     use crate::WITHOUT_IMPORT;
@@ -39,7 +39,7 @@ pub use closed_loop::ReadLoop;
 pub(crate) use job::make as make_job;
 pub use job::{JobFlows, JobIteration, StepKind};
 pub use poisson::Arrivals;
-pub use requests::Requested;
+pub use requests::RequestArrivals;
 
 use crate::class::FlowClass;
 use crate::config::{HostRef, HostSet, LongFlows, Traffic};
@@ -64,12 +64,12 @@ pub(crate) struct DraftFlow {
 pub(crate) enum DraftStart {
     /// At this time since the run began.
     At(Span),
-    /// After all of its causes, and the time `after` after the last of them. Flows have their places among those of its
+    /// The time `after` after the last of its dependencies is met. Dependencies name flows by their index within the
     /// entry.
     Waits {
-        /// A set of [`TrafficFlows::causes`].
-        causes: DependencySet,
-        /// Time for which its sender computes.
+        /// A set of [`TrafficFlows::dependencies`].
+        dependencies: DependencySet,
+        /// Computation time of the sender.
         after: Span,
     },
 }
@@ -78,6 +78,7 @@ pub(crate) enum DraftStart {
 pub(crate) struct TrafficContext<'a> {
     pub(crate) network: &'a Network,
     pub(crate) routes: &'a Routes,
+    /// Base round trips and links of the paths between hosts.
     pub(crate) survey: &'a Survey,
     pub(crate) host: &'a HostConfig,
     pub(crate) inputs: &'a Inputs,
@@ -89,21 +90,21 @@ pub(crate) struct TrafficContext<'a> {
 #[derive(Default)]
 pub(crate) struct TrafficFlows {
     pub(crate) flows: Vec<DraftFlow>,
-    /// Causes for which flows wait, by their places among those of the entry.
-    pub(crate) causes: Dependencies,
+    /// Dependencies of the flows, which name flows by their index within the entry.
+    pub(crate) dependencies: Dependencies,
     pub(crate) receivers: Vec<HostId>,
     pub(crate) arrivals: Vec<Arrivals>,
     pub(crate) demands: Vec<Demand>,
-    pub(crate) requested: Option<Requested>,
+    pub(crate) requested: Option<RequestArrivals>,
     pub(crate) closed_loop: Option<ReadLoop>,
-    /// Set if the entry has more flows than can start, so that they last until the stop, however fast they are.
+    /// Set if more flows are generated than can start before `stop`. Those that never start are not reported as losses.
     pub(crate) open_ended: bool,
     pub(crate) warnings: Vec<String>,
-    /// Notes that are no warnings.
+    /// Notes for the user that are not warnings.
     pub(crate) notes: Vec<String>,
-    /// Flows that are complete together: from one place among those of the entry up to, but without, another.
+    /// Flows of each request, which completes with the last of them, as half-open ranges of indices within the entry.
     pub(crate) requests: Vec<(u32, u32)>,
-    /// Flows of one collective operation: likewise.
+    /// Flows of each collective operation, as the same kind of ranges.
     pub(crate) collectives: Vec<(u32, u32)>,
     /// A training job.
     pub(crate) job: Option<JobFlows>,
@@ -111,21 +112,21 @@ pub(crate) struct TrafficFlows {
     pub(crate) schedule: Option<Span>,
 }
 
-/// Random flows as a rate: any sender to any of its receivers, all alike.
+/// Offered load of random flows. Each sender draws its receivers with equal probability.
 pub(crate) struct Demand {
     /// The traffic entry, from 0.
     pub(crate) traffic: usize,
-    /// Senders, by host. One without a receiver sends nothing.
-    pub(crate) from: Vec<bool>,
-    /// Receivers, by host. None receives from itself.
-    pub(crate) to: Vec<bool>,
-    /// Flows inside a datacenter, or between two; none for either.
+    /// For each host, whether it sends. A sender without a possible receiver sends nothing.
+    pub(crate) senders: Vec<bool>,
+    /// For each host, whether it receives. No host receives from itself.
+    pub(crate) receivers: Vec<bool>,
+    /// Flows inside a datacenter or between two; `None` for both.
     pub(crate) class: Option<FlowClass>,
     /// Payload per second, of all senders.
     pub(crate) offered: Rate,
     /// Start of the arrivals.
     pub(crate) from_time: Span,
-    /// End of the arrivals; for a number of flows, the expected one.
+    /// End of the arrivals; the expected end if the number of flows is given instead.
     pub(crate) to_time: Span,
 }
 
@@ -177,7 +178,7 @@ fn long(long: &LongFlows, context: &TrafficContext<'_>) -> Result<TrafficFlows, 
         let (src, dst) = context.two_hosts(src, dst)?;
         let size = match long.size {
             Some(size) => context.size(size)?,
-            None => context.endless(src, dst, start),
+            None => context.unlimited_size(src, dst, start),
         };
         output.flows.push(DraftFlow { src, dst, size, start: DraftStart::At(start) });
         start = later(start, long.stagger);
@@ -185,14 +186,14 @@ fn long(long: &LongFlows, context: &TrafficContext<'_>) -> Result<TrafficFlows, 
     Ok(output)
 }
 
-/// Returns `span` after `start`. Files hold at most a tenth of the longest span, so the sum of two fits, and more
-/// saturate.
+/// Returns the sum of `start` and `span`. A value in a scenario file is at most a tenth of the longest span, so the sum
+/// of two is exact; longer sums saturate.
 pub(crate) fn later(start: Span, span: Span) -> Span {
     Span::from_ps(start.ps().saturating_add(span.ps()))
 }
 
 impl TrafficContext<'_> {
-    /// The host that a file names.
+    /// Returns the host with this index or name.
     pub(crate) fn host_of(&self, at: &Located<HostRef>) -> Result<HostId, SpannedError> {
         let hosts = self.network.hosts();
         match &at.value {
@@ -218,7 +219,7 @@ impl TrafficContext<'_> {
             .label(format!("expected 0 to {}", count - 1)))
     }
 
-    /// By host: whether it is in the set.
+    /// Returns, for each host, whether it is in the set.
     pub(crate) fn members(&self, at: &Located<HostSet>) -> Result<Vec<bool>, SpannedError> {
         let count = self.network.hosts().len();
         let members: Vec<bool> = match &at.value {
@@ -243,12 +244,13 @@ impl TrafficContext<'_> {
     fn two_hosts(&self, src: &Located<HostRef>, dst: &Located<HostRef>) -> Result<(HostId, HostId), SpannedError> {
         let (from, to) = (self.host_of(src)?, self.host_of(dst)?);
         if from == to {
-            return Err(SpannedError::new(dst.origin, "a flow goes to another host").label("the sender itself"));
+            return Err(SpannedError::new(dst.origin, "sender and receiver of this flow are the same host")
+                .label("expected another host"));
         }
         Ok((from, to))
     }
 
-    /// A flow's size: at least a byte, at most 2^32 packets.
+    /// Checks the size of a flow: at least a byte, below 2^32 packets.
     pub(crate) fn size(&self, size: Located<Bytes>) -> Result<Bytes, SpannedError> {
         if size.is_zero() {
             return Err(SpannedError::new(size.origin, "a flow has at least 1 byte").label("expected a size over 0"));
@@ -259,19 +261,19 @@ impl TrafficContext<'_> {
         Ok(*size)
     }
 
-    /// The rate of a host's own link.
-    pub(crate) fn up(&self, host: HostId) -> Rate {
+    /// Returns the rate of the link from a host.
+    pub(crate) fn uplink_rate(&self, host: HostId) -> Rate {
         self.network.port(self.network.uplink(host)).config().rate
     }
 
-    /// The rate of the link to a host.
-    pub(crate) fn down(&self, host: HostId) -> Rate {
+    /// Returns the rate of the link to a host.
+    pub(crate) fn downlink_rate(&self, host: HostId) -> Rate {
         let reverse = self.network.links()[self.network.uplink(host).index()].reverse;
         self.network.port(reverse).config().rate
     }
 
-    /// More than a flow's narrowest link carries from `start` to the stop.
-    fn endless(&self, src: HostId, dst: HostId, start: Span) -> Bytes {
+    /// Returns a size that no flow can complete: more than its slowest link carries from `start` to `stop`.
+    fn unlimited_size(&self, src: HostId, dst: HostId, start: Span) -> Bytes {
         let path = self.routes.path(self.network, src, dst, |_, _| 0);
         let rates = path.iter().map(|&link| self.network.port(link).config().rate);
         let max_size = Bytes::new(u64::from(self.host.mss) * u64::from(u32::MAX));

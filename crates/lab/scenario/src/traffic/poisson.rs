@@ -66,8 +66,8 @@ pub(crate) fn make(
     let lasts = poisson.duration.map_or_else(|| of_flows(poisson.flows.map_or(0, |it| it.get().into())), |it| it.value);
     let demand = |part: &Arrivals| Demand {
         traffic: index,
-        from: ends.from.clone(),
-        to: ends.to.clone(),
+        senders: ends.from.clone(),
+        receivers: ends.to.clone(),
         class: Some(part.class),
         offered: part.offered,
         from_time: poisson.start,

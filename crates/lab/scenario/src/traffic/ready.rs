@@ -66,7 +66,7 @@ impl Ready {
         self.ideal = later(self.ideal, span).min(MAX);
     }
 
-    /// The causes, each once, and how long after each it is ready at the earliest.
+    /// The dependencies, each once, and how long after each it is ready at the earliest.
     pub(super) fn waits(&self) -> Vec<(Dependency, Span)> {
         let lag = |since: Span| (self.computed_here - since).min(MAX);
         let mut waits: Vec<(Dependency, Span)> = self.waits.iter().map(|&(cause, since)| (cause, lag(since))).collect();
@@ -76,11 +76,11 @@ impl Ready {
     }
 
     /// Returns the start of a flow that leaves now. Computing after every dependency is the flow's own computing time.
-    pub(super) fn start(&self, causes: &mut Dependencies) -> DraftStart {
+    pub(super) fn start(&self, dependencies: &mut Dependencies) -> DraftStart {
         let waits = self.waits();
         let Some(after) = waits.iter().map(|&(_, lag)| lag).min() else { return DraftStart::At(self.at) };
-        let causes = causes.add_each(waits.into_iter().map(|(cause, lag)| (cause, lag - after)));
-        DraftStart::Waits { causes, after }
+        let dependencies = dependencies.add_each(waits.into_iter().map(|(cause, lag)| (cause, lag - after)));
+        DraftStart::Waits { dependencies, after }
     }
 }
 
@@ -95,8 +95,8 @@ mod tests {
         let us = Span::from_us;
         let mut ready = Ready::at(us(5));
         ready.compute(us(1));
-        let mut causes = Dependencies::default();
-        assert_eq!((ready.start(&mut causes), ready.ideal()), (DraftStart::At(us(6)), us(6)));
+        let mut dependencies = Dependencies::default();
+        assert_eq!((ready.start(&mut dependencies), ready.ideal()), (DraftStart::At(us(6)), us(6)));
         ready.add_dependency(a, us(2));
         ready.compute(us(3));
         ready.add_dependency(b, us(20));
@@ -107,9 +107,9 @@ mod tests {
         other.compute(us(9));
         ready.join(&other);
         assert_eq!(ready.waits(), [(a, us(9)), (b, us(4))]);
-        let DraftStart::Waits { causes: set, after } = ready.start(&mut causes) else { panic!("it waits") };
-        assert_eq!((after, causes.of(set)), (us(4), &[a, b][..]));
-        assert_eq!((causes.lag(set, a), causes.lag(set, b)), (us(5), Span::ZERO));
+        let DraftStart::Waits { dependencies: set, after } = ready.start(&mut dependencies) else { panic!("it waits") };
+        assert_eq!((after, dependencies.of(set)), (us(4), &[a, b][..]));
+        assert_eq!((dependencies.lag(set, a), dependencies.lag(set, b)), (us(5), Span::ZERO));
     }
 
     #[test]

@@ -14,7 +14,7 @@ const MAX_FLOWS: u64 = 50_000_000;
 
 /// Arrival rate of requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Requested {
+pub struct RequestArrivals {
     /// The traffic entry, from 0.
     pub traffic: usize,
     /// Number of requests.
@@ -79,9 +79,10 @@ pub(crate) fn make(
     let lasts =
         entry.duration.map_or_else(|| of_requests(entry.requests.map_or(0, |it| it.get().into())), |it| it.value);
     let (from_time, to_time) = (entry.start, later(entry.start, lasts));
-    let from = members.clone();
-    output.demands = vec![Demand { traffic, from, to: members, class: None, offered, from_time, to_time }];
-    output.requested = Some(Requested { traffic, count: output.requests.len(), per_1000_s, fanout, size, offered });
+    let senders = members.clone();
+    output.demands = vec![Demand { traffic, senders, receivers: members, class: None, offered, from_time, to_time }];
+    output.requested =
+        Some(RequestArrivals { traffic, count: output.requests.len(), per_1000_s, fanout, size, offered });
     Ok(output)
 }
 

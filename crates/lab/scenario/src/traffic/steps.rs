@@ -76,10 +76,10 @@ impl<'a> RankGroup<'a> {
         let mut left = Vec::with_capacity(self.parties.len());
         for rank in 0..self.len() {
             let kept = self.parties[rank as usize].ready.take();
-            let causes = self.causes(rank, turn);
-            debug_assert!(kept.is_some() || !causes.is_empty(), "a rank that has sent waits for that");
+            let dependencies = self.dependencies(rank, turn);
+            debug_assert!(kept.is_some() || !dependencies.is_empty(), "a rank that has sent waits for that");
             let mut ready = kept.unwrap_or(Ready::at(Span::ZERO));
-            for cause in causes {
+            for cause in dependencies {
                 ready.add_dependency(cause, self.ideal);
             }
             left.push(ready);
@@ -105,16 +105,16 @@ impl<'a> RankGroup<'a> {
         output: &mut TrafficFlows,
     ) {
         for send in sends {
-            let causes = self.causes(send.from, turn);
+            let dependencies = self.dependencies(send.from, turn);
             let start = if let Some(mut ready) = self.parties[send.from as usize].ready.take() {
-                for cause in causes {
+                for cause in dependencies {
                     ready.add_dependency(cause, self.ideal);
                 }
-                ready.start(&mut output.causes)
+                ready.start(&mut output.dependencies)
             } else {
-                let needs_none = causes.iter().all(|cause| cause.flow().0 < self.first);
+                let needs_none = dependencies.iter().all(|cause| cause.flow().0 < self.first);
                 let after = if needs_none { self.compute } else { Span::ZERO };
-                if causes.is_empty() { DraftStart::At(self.start) } else { waits(causes, after, output) }
+                if dependencies.is_empty() { DraftStart::At(self.start) } else { waits(dependencies, after, output) }
             };
             self.send(send, start, output);
         }
@@ -123,11 +123,11 @@ impl<'a> RankGroup<'a> {
 
     /// Adds a send of a stage that has computed on the received data.
     pub(super) fn stage(&mut self, send: Send, output: &mut TrafficFlows) {
-        let causes = self.causes(send.from, SendCondition::Begun);
-        let start = if causes.is_empty() {
+        let dependencies = self.dependencies(send.from, SendCondition::Begun);
+        let start = if dependencies.is_empty() {
             DraftStart::At(later(self.start, self.compute))
         } else {
-            waits(causes, self.compute, output)
+            waits(dependencies, self.compute, output)
         };
         self.send(send, start, output);
         self.arrive();
@@ -139,8 +139,8 @@ impl<'a> RankGroup<'a> {
         self.parties[rank as usize].received.push(last);
     }
 
-    /// Takes the causes for which the next send of a rank waits.
-    fn causes(&mut self, rank: u32, turn: SendCondition) -> Vec<Dependency> {
+    /// Takes the dependencies for which the next send of a rank waits.
+    fn dependencies(&mut self, rank: u32, turn: SendCondition) -> Vec<Dependency> {
         let party = &mut self.parties[rank as usize];
         let sent = party.sent.map(|flow| match turn {
             SendCondition::Begun => Dependency::Begun(FlowId(flow)),
@@ -165,6 +165,6 @@ impl<'a> RankGroup<'a> {
     }
 }
 
-fn waits(causes: Vec<Dependency>, after: Span, output: &mut TrafficFlows) -> DraftStart {
-    DraftStart::Waits { causes: output.causes.add(causes), after }
+fn waits(dependencies: Vec<Dependency>, after: Span, output: &mut TrafficFlows) -> DraftStart {
+    DraftStart::Waits { dependencies: output.dependencies.add(dependencies), after }
 }

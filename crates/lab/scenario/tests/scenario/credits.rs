@@ -1,4 +1,4 @@
-//! Schemes with laws that send credits: one keyword sets ports, hosts and the wait; invalid combinations are refused.
+//! Schemes with laws that send credits: the law alone sets credit queues and the data wait; invalid combinations are errors.
 
 use fabric::{CreditQueue, LinkClass, LinkId, NodeKind};
 use scenario::{BuiltRun, Error, Overrides, parse};
@@ -28,7 +28,7 @@ intra = 2
 size = "1MB"
 "#;
 
-/// Half of the hosts send to two each of the other half, and share uplinks by chance.
+/// Each host of one half sends to two hosts of the other; hashes decide which flows share uplinks.
 const TREES: &str = r#"
 name = "t"
 stop = "50ms"
@@ -74,20 +74,20 @@ fn queues(built: &BuiltRun) -> Vec<Option<CreditQueue>> {
 #[test]
 fn credit_law_adds_credit_queues_and_wait_time() {
     let built = run(DUMBBELL, &[]).unwrap();
-    assert!(queues(&built).iter().all(|queue| *queue == Some(CreditQueue::usual())), "{:?}", queues(&built));
+    assert!(queues(&built).iter().all(|queue| *queue == Some(CreditQueue::flashpass())), "{:?}", queues(&built));
     // 20 ms and 8 us of propagation, the packet and its acknowledgement over three links; then eight credits in each of
     // three queues, each the time of 1622 bytes.
     let sending = 3 * (1_230_400 + 67_200);
     let expected = Span::from_us(20_008) - Span::from_us(4) + Span::from_ps(sending + 3 * 8 * 1_297_600);
-    let longest = built.setup.host.longest_echo.unwrap();
+    let longest = built.setup.host.max_emulation_rtt.unwrap();
     assert!((longest - expected).ps().abs() < 1_000, "{longest}, not {expected}");
-    assert_eq!(built.report.data_waits, Some(longest));
-    let waits = |params| run(DUMBBELL, &[("schemes.one.params", params)]).unwrap().report.data_waits;
+    assert_eq!(built.report.data_wait, Some(longest));
+    let waits = |params| run(DUMBBELL, &[("schemes.one.params", params)]).unwrap().report.data_wait;
     assert_eq!(waits("{ flashpass = { wait = \"90ms\" } }"), Some(Span::from_ms(90)));
     assert_eq!(waits("{ flashpass = { timed = false } }"), None);
     // Other laws have neither.
     let built = run(DUMBBELL, &[("schemes.one.law", "cubic")]).unwrap();
-    assert!(queues(&built).iter().all(Option::is_none) && built.setup.host.longest_echo.is_none());
+    assert!(queues(&built).iter().all(Option::is_none) && built.setup.host.max_emulation_rtt.is_none());
 }
 
 #[test]
@@ -102,16 +102,16 @@ fn buffers_smaller_than_a_packet_are_warned_of() {
 }
 
 #[test]
-fn queues_are_as_the_file_says() {
+fn credit_queue_settings_apply() {
     let set = [("port.credit_queue", r#"{ limit = 4, threshold = 1, burst = "840B", unscheduled = "off" }"#)];
     let built = run(DUMBBELL, &set).unwrap();
     let expected =
-        CreditQueue { limit: 4, threshold: 1, burst: Bytes::new(840), unscheduled: None, ..CreditQueue::usual() };
+        CreditQueue { limit: 4, threshold: 1, burst: Bytes::new(840), unscheduled: None, ..CreditQueue::flashpass() };
     assert!(queues(&built).iter().all(|queue| *queue == Some(expected)));
     let built = run(DUMBBELL, &[("port.credit_queue", "off")]).unwrap();
     assert!(queues(&built).iter().all(Option::is_none));
     assert!(built.warnings.iter().any(|warning| warning.contains("no queue for them")), "{:?}", built.warnings);
-    // A packet of another size is another share of the link.
+    // The credit rate and the threshold for unscheduled data follow from the packet size.
     let built = run(DUMBBELL, &[("host.mss", "4096")]).unwrap();
     assert_eq!(queues(&built)[0].map(|queue| (queue.data, queue.unscheduled)), Some((4_174, Some(Bytes::new(8_348)))));
 }
@@ -130,13 +130,14 @@ fn unworkable_settings_are_errors() {
     }
     let built = run(DUMBBELL, &[("schemes.one.law", "expresspass")]).unwrap();
     let hosts = built.setup.network.nodes().iter().filter(|node| matches!(node.kind, NodeKind::Host(_))).count();
-    let cards = built.setup.network.links().iter().filter(|link| link.class == LinkClass::Nic).count();
-    assert_eq!((hosts, cards), (3, 3));
+    let nics = built.setup.network.links().iter().filter(|link| link.class == LinkClass::Nic).count();
+    assert_eq!((hosts, nics), (3, 3));
 }
 
-/// A request that is repeated before a credit can answer it is refused: each of them waits in its host's queue.
+/// A retry interval for credit requests below the round trip is an error: a credit cannot arrive in time, and each repeated
+/// request waits in its host's queue.
 #[test]
-fn nack_interval_exceeds_the_rtt() {
+fn credit_request_retry_exceeds_the_rtt() {
     let with = |retry: &str| {
         run(DUMBBELL, &[("schemes.one.law", "expresspass"), ("schemes.one.params.expresspass.retry", retry)])
     };
@@ -150,9 +151,10 @@ fn nack_interval_exceeds_the_rtt() {
     with(&format!("{}ps", rtt.unsigned_ps() * 2)).unwrap();
 }
 
-/// Credits of receivers' hosts go with any law that has none, without a queue in ports, and not with codes or laws of subflows.
+/// `receiver_credits` works with any law without credits of its own, and needs no credit queue in ports. It excludes erasure
+/// coding and one law per subflow.
 #[test]
-fn receiver_credits_work_with_other_laws() {
+fn receiver_credits_need_a_law_without_credits() {
     let on = ("host.receiver_credits", "true");
     let error = run(DUMBBELL, &[on]).unwrap_err();
     points_at(&error, "--set:1:23", &[]);
@@ -167,11 +169,11 @@ fn receiver_credits_work_with_other_laws() {
     }
 }
 
-/// Receivers may send NACKs alone if credits let flows send and nothing else needs acknowledgements.
+/// Receivers may send only NACKs if credits control the sending and nothing else needs acknowledgements.
 #[test]
 fn only_credit_laws_support_nack_only() {
-    let silent = [("host.acks", "nack-only"), ("host.recovery", "go-back-n"), ("host.nack_interval", "200ms")];
-    let with = |set: &[(&'static str, &'static str)]| run(DUMBBELL, &[&silent, set].concat());
+    let nack_only = [("host.acks", "nack-only"), ("host.recovery", "go-back-n"), ("host.nack_interval", "200ms")];
+    let with = |set: &[(&'static str, &'static str)]| run(DUMBBELL, &[&nack_only, set].concat());
     for law in ["flashpass", "expresspass"] {
         let built = with(&[("schemes.one.law", law)]).unwrap();
         let expected = flow::Recovery::GoBackN { nack_interval: Span::from_ms(200), acks: false };
@@ -185,7 +187,7 @@ fn only_credit_laws_support_nack_only() {
     assert!(run(DUMBBELL, &[("host.ack_every", "8"), own]).is_ok());
     let both = ("schemes.one.host", r#"{ acks = "nack-only", recovery = "go-back-n", ack_every = 8 }"#);
     points_at(&run(DUMBBELL, &[both]).unwrap_err(), "--set:1:27", &["ack_every = 1"]);
-    let selective = run(DUMBBELL, &[silent[0]]).expect_err("selective");
+    let selective = run(DUMBBELL, &[nack_only[0]]).expect_err("selective");
     points_at(&selective, "--set:1:11", &["recovery = \"go-back-n\""]);
     for (set, location, name) in [
         (("schemes.one.law", "cubic"), "--set:1:11", "Cubic"),
@@ -199,8 +201,8 @@ fn only_credit_laws_support_nack_only() {
     }
 }
 
-/// A receiver that repeats a request within a round trip, here of 20 ms, requests packets that are on their way: `check`
-/// warns of it, however the receiver acknowledges.
+/// A receiver that repeats a NACK within a round trip, here of 20 ms, requests packets that are already in flight: `check`
+/// warns of it with any acknowledgement settings.
 #[test]
 fn nack_interval_below_rtt_is_warned_of() {
     let warnings_with = |set: &[(&str, &str)]| {
@@ -217,7 +219,7 @@ fn nack_interval_below_rtt_is_warned_of() {
     assert_eq!(warnings_with(&[("host.recovery", "selective")]), [""; 0]);
 }
 
-/// Three datacenters in a ring; the short side fails, and at once routes lead over the third.
+/// Three datacenters in a ring. The shortest link fails, and after 100 us routes go through the third datacenter.
 const RING: &str = r#"
 name = "t"
 stop = "1s"
@@ -249,12 +251,12 @@ at = "10ms"
 reroute = "100us"
 "#;
 
-/// The wait follows from the longest way that routes ever take: 14 ms, where the longest of the first ones has 8. So echoes
-/// come in time over the detour, too. With the wait of the first routes they do not.
+/// The data wait follows from the longest path over all routes, before and after the failure: 14 ms one way, against 8 ms
+/// before it. So credits arrive in time over the detour, too. With the wait of the initial routes they do not.
 #[test]
 fn detoured_credits_are_not_late() {
     let mut built = run(RING, &[]).unwrap();
-    let longest = built.setup.host.longest_echo.unwrap();
+    let longest = built.setup.host.max_emulation_rtt.unwrap();
     assert!(longest > Span::from_us(28_040), "{longest}");
     let flow = |built: &BuiltRun| {
         engine::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true).flows[0]
@@ -263,10 +265,10 @@ fn detoured_credits_are_not_late() {
     assert!(timely.completed.is_set() && timely.credits.late == 0, "{timely:?}");
     // 13,699 packets; the early start sends about 300 of them.
     assert!(timely.credits.used > 13_000, "{timely:?}");
-    // Where routes never learn of it nothing is longer than 16 ms and the queues.
-    let blind = run(&RING.replace("reroute = \"100us\"", ""), &[]).unwrap();
-    built.setup.host.longest_echo = blind.setup.host.longest_echo;
-    assert!(built.setup.host.longest_echo.unwrap() < longest - Span::from_ms(11));
+    // Without rerouting no round trip exceeds 16 ms plus queueing.
+    let without_reroute = run(&RING.replace("reroute = \"100us\"", ""), &[]).unwrap();
+    built.setup.host.max_emulation_rtt = without_reroute.setup.host.max_emulation_rtt;
+    assert!(built.setup.host.max_emulation_rtt.unwrap() < longest - Span::from_ms(11));
     let late = flow(&built);
     assert!(!late.completed.is_set() && late.credits.late * 2 > late.credits.received, "{late:?}");
 }
@@ -286,8 +288,8 @@ fn a_receivers_credits_make_the_network_symmetric() {
     assert!(mixed("expresspass", "cubic") && mixed("dctcp", "expresspass") && !mixed("dctcp", "cubic"));
 }
 
-/// Over several equal paths ExpressPass loses no data and leaves short queues, of at most the length of three credit
-/// queues; with credits that go by hashes of their own the same flows fill the buffers.
+/// Over several equal-cost paths ExpressPass loses no data and keeps queues short, at most the data of three full credit
+/// queues. If credits are hashed independently of the data (asymmetric paths), the same flows fill the buffers.
 #[test]
 fn expresspass_runs_over_equal_paths() {
     for topology in [&[][..], &[("topology", LEAVES)]] {
@@ -308,10 +310,10 @@ fn expresspass_runs_over_equal_paths() {
     }
 }
 
-/// A flow of unknown size has no more in flight than its send buffer holds, until that is acknowledged: 1 MB in a round
-/// trip of 20 ms. With known sizes, 20 MB take 16 ms at 10 Gb/s and a few round trips.
+/// A flow of unknown size has at most a send buffer of unacknowledged data in flight: 1 MB in a round trip of 20 ms.
+/// With known sizes, 20 MB take 16 ms at 10 Gb/s and a few round trips.
 #[test]
-fn size_of_a_flow_may_be_its_send_buffer() {
+fn send_buffer_limits_flows_of_unknown_size() {
     let one = [("stop", "10s"), ("traffic.0.intra", "1"), ("traffic.0.size", "20MB"), ("port.ecn", "off")];
     for law in ["flashpass", "expresspass"] {
         let took = |buffer: &str| {

@@ -36,9 +36,9 @@ pub(super) struct WaitingPacket<P> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketMeta {
     pub(super) size: u32,
-    /// Port by which it arrived; [`NOWHERE`] if the switch made it or nothing is booked for it.
+    /// Port by which it arrived; [`NOWHERE`] if the switch made it or nothing is charged for it.
     pub(super) from: u16,
-    pub(super) booked: bool,
+    pub(super) charged: bool,
     pub(super) marked: bool,
 }
 

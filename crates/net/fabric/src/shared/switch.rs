@@ -67,10 +67,10 @@ impl<P: SwitchItem> SharedSwitch<P> {
         classes: u64,
     ) -> Self {
         let ports: Vec<SharedPort<P>> = ports.map(|(params, salt)| SharedPort::new(params, salt)).collect();
-        let gates = ports.iter().map(|port| params[port.service.params as usize].config.gate).collect();
+        let ingress_limits = ports.iter().map(|port| params[port.service.params as usize].config.gate).collect();
         Self {
             config,
-            pool: BufferPool::new(&config, gates, classes),
+            pool: BufferPool::new(&config, ingress_limits, classes),
             next: Earliest::new(ports.len()),
             params,
             ports,
@@ -95,15 +95,15 @@ impl<P: SwitchItem> SharedSwitch<P> {
         let params = &self.params[port.service.params as usize];
         let class = usize::from(item.class(&params.config)) % CLASSES;
         let size = u64::from(packet.size);
-        let booked = match from {
+        let charged = match from {
             Some(from) if class != 0 => {
                 let over = port.is_full(params, packet) || self.is_over(to, class, size);
-                if over || self.pool.arrive(from, class, size) == BufferAdmission::None {
+                if over || self.pool.arrive(from, class, size) == BufferAdmission::Rejected {
                     self.headroom_drops += u64::from(self.config.pfc.is_some() && !over);
                     out.drop(item, to);
                     return;
                 }
-                if self.pool.pauses(from, class) && !self.relays(from, class) {
+                if self.pool.try_pause(from, class) && !self.relays(from, class) {
                     self.send_frame(from, class, PfcAction::Pause, now, out);
                 }
                 true
@@ -111,7 +111,7 @@ impl<P: SwitchItem> SharedSwitch<P> {
             _ => false,
         };
         let from = from.map_or(NOWHERE, |from| from as u16);
-        self.enqueue(to, class, packet, item, PacketMeta { size: packet.size, from, booked, marked: false }, out);
+        self.enqueue(to, class, packet, item, PacketMeta { size: packet.size, from, charged, marked: false }, out);
     }
 
     /// Returns whether a packet would make an egress queue longer than the free space of the shared part permits.
@@ -223,17 +223,17 @@ impl<P: SwitchItem> SharedSwitch<P> {
     /// A description of the mismatch.
     pub fn check(&self) -> Result<usize, String> {
         let mut examined = 0;
-        let mut booked = vec![[0; CLASSES]; self.ports.len()];
+        let mut charged = vec![[0; CLASSES]; self.ports.len()];
         for (index, port) in self.ports.iter().enumerate() {
             port.check(&self.params[port.service.params as usize]).map_err(|error| format!("port {index}: {error}"))?;
             for (class, queue) in port.queues.iter().enumerate() {
                 examined += 1 + queue.ring.len();
-                for meta in queue.ring.iter().map(|waiting| waiting.meta).filter(|meta| meta.booked) {
-                    booked[usize::from(meta.from)][class] += u64::from(meta.size);
+                for meta in queue.ring.iter().map(|waiting| waiting.meta).filter(|meta| meta.charged) {
+                    charged[usize::from(meta.from)][class] += u64::from(meta.size);
                 }
             }
         }
-        self.pool.check(&booked)?;
+        self.pool.check(&charged)?;
         Ok(examined)
     }
 
@@ -269,10 +269,10 @@ impl<P: SwitchItem> SharedSwitch<P> {
     /// Frees the buffer of a packet that has left.
     #[inline(always)]
     fn free(&mut self, class: usize, meta: PacketMeta, now: Time, out: &mut impl SwitchOutlet<P>) {
-        if meta.booked {
+        if meta.charged {
             let from = usize::from(meta.from);
             self.pool.depart(from, class, meta.size.into());
-            if self.pool.resumes(from, class) && !self.relays(from, class) {
+            if self.pool.try_resume(from, class) && !self.relays(from, class) {
                 self.send_frame(from, class, PfcAction::Resume, now, out);
             }
         }
@@ -290,7 +290,7 @@ impl<P: SwitchItem> SharedSwitch<P> {
             return;
         }
         let arrival = Arrival { now, ..item.arrival() };
-        let meta = PacketMeta { size: pfc.frame, from: NOWHERE, booked: false, marked: false };
+        let meta = PacketMeta { size: pfc.frame, from: NOWHERE, charged: false, marked: false };
         let waited = target.queues[0].ring.len();
         self.enqueue(port, 0, &arrival, &item, meta, out);
         self.ports[port].put_first(waited, class);
@@ -378,7 +378,7 @@ impl<P: SwitchItem> SharedSwitch<P> {
         let mut held = Vec::new();
         for (index, port) in self.ports.iter().enumerate() {
             for class in (0..CLASSES).filter(|&class| port.service.paused >> class & 1 == 1) {
-                let waiting_from = port.queues[class].ring.iter().filter(|it| it.meta.booked);
+                let waiting_from = port.queues[class].ring.iter().filter(|it| it.meta.charged);
                 let waiting_from = waiting_from.map(|it| usize::from(it.meta.from));
                 let waiting = waiting_from.filter(|&from| self.pool.is_paused(from, class));
                 let others = (0..self.ports.len()).filter(|&other| relays && other != index);

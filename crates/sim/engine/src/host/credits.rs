@@ -95,12 +95,12 @@ impl ReceiverCounters {
 impl<L: ControlLaw> Active<L> {
     /// Returns the counters so far.
     pub(super) fn credit_stats(&self) -> CreditStats {
-        self.scheduled().map_or(CreditStats::default(), |scheduled| *scheduled.stats())
+        self.credit_sender().map_or(CreditStats::default(), |credit_sender| *credit_sender.stats())
     }
 
     /// Returns the counters of a complete flow.
     pub(super) fn final_credit_stats(&self) -> CreditStats {
-        self.scheduled().map_or(CreditStats::default(), CreditSender::final_stats)
+        self.credit_sender().map_or(CreditStats::default(), CreditSender::final_stats)
     }
 
     /// A packet to the receiver that is no data.
@@ -124,8 +124,8 @@ impl HostState {
     #[inline]
     pub(super) fn schedule_sender<L: ControlLaw>(&mut self, active: &mut Active<L>, now: Time) {
         let Some(at) = &mut active.edge else { return };
-        let Some(scheduled) = at.scheduled() else { return };
-        let next = scheduled.next_action(&mut active.sender, now);
+        let Some(credit_sender) = at.credit_sender() else { return };
+        let next = credit_sender.next_action(&mut active.sender, now);
         if next < at.scheduled_at {
             at.scheduled_at = next;
             self.calendar.schedule(next, Due::Credits(active.flow, FlowSide::Sender));
@@ -211,9 +211,9 @@ impl<L: ControlLaw> PartitionHosts<L> {
         let Body::Emulation { number, .. } = packet.body() else { return };
         let now = self.states[host].now;
         if let Some(active) = self.sender(packet.flow)
-            && let Some(scheduled) = active.edge.as_mut().and_then(|at| at.scheduled_mut())
+            && let Some(credit_sender) = active.edge.as_mut().and_then(|at| at.credit_sender_mut())
         {
-            scheduled.on_left(number, now);
+            credit_sender.on_left(number, now);
         }
     }
 
@@ -238,8 +238,8 @@ impl<L: ControlLaw> PartitionHosts<L> {
             _ => return,
         }
         active.sample(now, &mut self.samples);
-        while let Some(scheduled) = active.edge.as_mut().and_then(|at| at.scheduled_mut())
-            && let Some(signal) = scheduled.act(&mut active.sender, now)
+        while let Some(credit_sender) = active.edge.as_mut().and_then(|at| at.credit_sender_mut())
+            && let Some(signal) = credit_sender.act(&mut active.sender, now)
         {
             let body = match signal {
                 Signal::Request { packets } => Body::Request { packets },
@@ -468,12 +468,12 @@ impl<L: ControlLaw> PartitionHosts<L> {
             return;
         };
         active.sample(now, &mut self.samples);
-        let Some(scheduled) = active.edge.as_mut().and_then(|at| at.scheduled_mut()) else { return };
+        let Some(credit_sender) = active.edge.as_mut().and_then(|at| at.credit_sender_mut()) else { return };
         let sender = &mut active.sender;
         match packet.body() {
-            Body::Credit { number } => scheduled.on_credit(sender, now, number),
-            Body::Echo(echo) => scheduled.on_echo(sender, now, echo),
-            Body::ProbeReply { cumulative } => scheduled.on_probe_reply(sender, now, cumulative),
+            Body::Credit { number } => credit_sender.on_credit(sender, now, number),
+            Body::Echo(echo) => credit_sender.on_echo(sender, now, echo),
+            Body::ProbeReply { cumulative } => credit_sender.on_probe_reply(sender, now, cumulative),
             _ => {}
         }
         if active.sender.is_complete() {

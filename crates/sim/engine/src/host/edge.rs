@@ -2,7 +2,7 @@
 //! host's own state of such a flow. The host reads clocks and routes for it, and builds the packets that it releases.
 
 use experiment::{FlowSpec, HostConfig, Setup};
-use flow::credits::{CreditSender, Scheduling};
+use flow::credits::{CreditSender, ScheduledPacket};
 use flow::{HoldInputs, HostShim, HostShimConfig, OnRampHold, SendState, Sender};
 use laws::ControlLaw;
 use laws::credits::Driver;
@@ -37,16 +37,16 @@ impl ShimState {
     /// Returns the stages of a flow between its law and the NIC; none for most.
     pub(super) fn new<L: ControlLaw>(
         hold: Option<OnRampHold>,
-        scheduled: Option<CreditSender>,
+        credit_sender: Option<CreditSender>,
         host: &HostConfig,
         sender: &Sender<L>,
         notes: PacketNotes,
     ) -> Option<Box<Self>> {
         let config = HostShimConfig { segment: host.segment, small_queue: host.small_queue, fq: host.fq };
-        let is_there = hold.is_some() || scheduled.is_some() || !config.is_plain(host.mss);
+        let is_there = hold.is_some() || credit_sender.is_some() || !config.is_plain(host.mss);
         (is_there || notes == PacketNotes::Attached || sender.may_reschedule()).then(|| {
             Box::new(Self {
-                edge: is_there.then(|| HostShim::new(&config, host.mss, hold, scheduled)),
+                edge: is_there.then(|| HostShim::new(&config, host.mss, hold, credit_sender)),
                 based_at: Time::ZERO,
                 scheduled_at: Time::NEVER,
                 notes,
@@ -65,11 +65,11 @@ impl ShimState {
 
     /// Takes the packet that was allowed.
     #[inline(never)]
-    fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, flow: u32, setup: &Setup) -> Scheduling {
+    fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, flow: u32, setup: &Setup) -> ScheduledPacket {
         let reads = self.edge.as_ref().is_some_and(HostShim::reads_clock);
         let reading = reads.then(|| self.read(now, &setup.flows[flow as usize], setup));
         match &mut self.edge {
-            None => Scheduling { segment: sender.send(now), credit: None },
+            None => ScheduledPacket { segment: sender.send(now), credit: None },
             Some(edge) => edge.take(sender, now, reading),
         }
     }
@@ -83,12 +83,12 @@ impl ShimState {
         HoldInputs { clock_ns: setup.clock_ns(spec.src, now), base }
     }
 
-    pub(super) fn scheduled(&self) -> Option<&CreditSender> {
-        self.edge.as_ref()?.scheduled()
+    pub(super) fn credit_sender(&self) -> Option<&CreditSender> {
+        self.edge.as_ref()?.credit_sender()
     }
 
-    pub(super) fn scheduled_mut(&mut self) -> Option<&mut CreditSender> {
-        self.edge.as_mut()?.scheduled_mut()
+    pub(super) fn credit_sender_mut(&mut self) -> Option<&mut CreditSender> {
+        self.edge.as_mut()?.credit_sender_mut()
     }
 
     pub(super) fn hold_mut(&mut self) -> Option<&mut OnRampHold> {
@@ -98,9 +98,9 @@ impl ShimState {
     /// Returns the credit number that a taken packet carries, and whether the packet may be dropped first, since it is sent
     /// without a credit.
     pub(super) fn credit_fields(&self, credit: Option<u32>) -> (Option<u32>, bool) {
-        let Some(scheduled) = self.scheduled() else { return (None, false) };
-        let by_receiver = matches!(scheduled.driver(), Driver::Receiver { .. });
-        (credit.filter(|_| by_receiver), credit.is_none() && scheduled.driver() != Driver::Host)
+        let Some(credit_sender) = self.credit_sender() else { return (None, false) };
+        let by_receiver = matches!(credit_sender.driver(), Driver::Receiver { .. });
+        (credit.filter(|_| by_receiver), credit.is_none() && credit_sender.driver() != Driver::Host)
     }
 }
 
@@ -116,9 +116,9 @@ impl<L: ControlLaw> Active<L> {
 
     /// Takes the packet that [`Active::poll`] allowed.
     #[inline(always)]
-    pub(super) fn take(&mut self, now: Time, setup: &Setup) -> Scheduling {
+    pub(super) fn take(&mut self, now: Time, setup: &Setup) -> ScheduledPacket {
         match &mut self.edge {
-            None => Scheduling { segment: self.sender.send(now), credit: None },
+            None => ScheduledPacket { segment: self.sender.send(now), credit: None },
             Some(at) => at.take(&mut self.sender, now, self.flow, setup),
         }
     }
@@ -143,7 +143,7 @@ impl<L: ControlLaw> Active<L> {
         self.edge.as_ref()?.edge.as_ref()?.hold()
     }
 
-    pub(super) fn scheduled(&self) -> Option<&CreditSender> {
-        self.edge.as_ref()?.scheduled()
+    pub(super) fn credit_sender(&self) -> Option<&CreditSender> {
+        self.edge.as_ref()?.credit_sender()
     }
 }

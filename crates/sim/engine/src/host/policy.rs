@@ -91,7 +91,7 @@ pub(super) fn credit_config(setup: &Setup, flow: u32, path: &PathInfo, credits: 
     let early_start = credits.early_start && one_path;
     CreditConfig {
         credits: Credits { early_start, ..credits },
-        longest: setup.host.longest_echo.unwrap_or(path.base_rtt.times(2)),
+        longest: setup.host.max_emulation_rtt.unwrap_or(path.base_rtt.times(2)),
         base_rtt: path.base_rtt,
         line_rate: path.line_rate,
         mss: setup.host.mss,

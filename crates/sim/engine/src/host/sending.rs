@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use experiment::{FlowId, FlowOutcome, FlowSample, Setup};
-use flow::credits::Scheduling;
+use flow::credits::ScheduledPacket;
 use flow::{FlowStats, HostShim, SendState, Sender};
 use laws::ControlLaw;
 use units::{Bytes, Span, Time};
@@ -220,7 +220,7 @@ impl<L: ControlLaw> Active<L> {
     /// Returns the packet that [`Active::poll`] allowed, and the sender's state for the next.
     #[inline]
     fn next_packet(&mut self, now: Time, setup: &Setup) -> (Packet, SendState) {
-        let Scheduling { segment, credit } = self.take(now, setup);
+        let ScheduledPacket { segment, credit } = self.take(now, setup);
         self.sent += Bytes::new(segment.bytes.into());
         let header = ForwardingHeader {
             time: now,

@@ -36,7 +36,7 @@ impl<L: ControlLaw> Active<L> {
                 let held = self.hold().is_some_and(|hold| hold.until() > now && hold.until() >= until);
                 if held { SenderWait::Hold { until } } else { SenderWait::Pacer { until } }
             }
-            SendQueue::Idle if self.scheduled().is_some() => SenderWait::Credit,
+            SendQueue::Idle if self.credit_sender().is_some() => SenderWait::Credit,
             SendQueue::Idle => {
                 let at_edge = self.edge.as_ref().and_then(|at| at.edge.as_ref());
                 let has_packet = at_edge.is_some_and(|edge| edge.queued_bytes() > Bytes::ZERO);

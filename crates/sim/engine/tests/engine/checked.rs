@@ -77,8 +77,10 @@ proptest! {
 
 #[test]
 fn credits_pass_all_checks() {
-    let nic =
-        PortConfig { credits: Some(CreditQueue::usual()), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(2)) };
+    let nic = PortConfig {
+        credits: Some(CreditQueue::flashpass()),
+        ..PortConfig::new(Rate::from_gbps(10), Span::from_us(2))
+    };
     let network = single_switch(&SingleSwitch { hosts: vec![(nic, nic); 5] }).unwrap();
     let flows = (0..4).map(|src| common::flow(src, 4, 300_000)).collect();
     let setup = common::setup(network, flows, Time::from_ms(20));

@@ -31,7 +31,7 @@ fn host(recovery: Recovery) -> HostConfig {
 /// Two datacenters, eight flows in both directions, and ports that lose this number of a million packets, of all kinds.
 fn lossy(millionths: u64, recovery: Recovery) -> Setup {
     let edge = PortConfig {
-        credits: Some(CreditQueue::usual()),
+        credits: Some(CreditQueue::flashpass()),
         buffer: Bytes::new(200_000),
         loss: Frac::millionths(millionths),
         ..PortConfig::new(Rate::from_gbps(10), Span::from_us(2))
@@ -84,8 +84,10 @@ fn flows_end_under_any_loss_with_each_recovery() {
 
 /// One flow over one switch; the link to its receiver is down for a while.
 fn one_flow(recovery: Recovery, down: Option<(Time, Time)>) -> Setup {
-    let nic =
-        PortConfig { credits: Some(CreditQueue::usual()), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(200)) };
+    let nic = PortConfig {
+        credits: Some(CreditQueue::flashpass()),
+        ..PortConfig::new(Rate::from_gbps(10), Span::from_us(200))
+    };
     let network = single_switch(&SingleSwitch { hosts: vec![(nic, nic); 2] }).unwrap();
     let mut setup = common::setup(network, vec![common::flow(0, 1, SIZE)], Time::from_ms(2_000));
     if let Some(down) = down {

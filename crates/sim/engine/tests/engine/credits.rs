@@ -18,7 +18,7 @@ const BOTH: u64 = 1_622;
 /// Hosts on one switch of this rate with cables of these delays, and ports that hold `buffer` bytes.
 fn network(rate: Rate, delays: &[Span], buffer: Bytes) -> fabric::Network {
     let ports = |&delay: &Span| {
-        let nic = PortConfig { credits: Some(CreditQueue::usual()), ..PortConfig::new(rate, delay) };
+        let nic = PortConfig { credits: Some(CreditQueue::flashpass()), ..PortConfig::new(rate, delay) };
         (nic, PortConfig { buffer, ..nic })
     };
     single_switch(&SingleSwitch { hosts: delays.iter().map(ports).collect() }).unwrap()
@@ -45,7 +45,7 @@ fn many_to_one_at(rate: Rate, delays: &[Span], buffer: Bytes, flows: &[(Span, u6
         ack_size: 84,
         ack_every: 8,
         // Two credit queues on the way, of eight credits each.
-        longest_echo: Some(longest + rate.tx_time(Bytes::new(16 * BOTH)) + Span::from_us(3)),
+        max_emulation_rtt: Some(longest + rate.tx_time(Bytes::new(16 * BOTH)) + Span::from_us(3)),
         ..HostConfig::default()
     };
     setup
@@ -337,7 +337,7 @@ fn credits_cease_while_the_path_is_down() {
 /// Two datacenters, flows both ways, all parts on: the same at any number of threads.
 #[test]
 fn credits_give_the_same_bits_at_any_number_of_threads() {
-    let credits = Some(CreditQueue::usual());
+    let credits = Some(CreditQueue::flashpass());
     let edge = PortConfig {
         credits,
         buffer: Bytes::new(60_000),

@@ -76,7 +76,7 @@ fn where_there_is_no_reverse_packets_back_go_another_way() {
 fn expresspass(symmetric: bool) -> (u64, u64) {
     let flows: Vec<_> = (0..8).flat_map(|src| [1, 4].map(|on| (src, 8 + (src + on) % 8, 1_000_000))).collect();
     let port = PortConfig {
-        credits: Some(CreditQueue::usual()),
+        credits: Some(CreditQueue::flashpass()),
         buffer: Bytes::new(BUFFER),
         ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1))
     };

@@ -4,7 +4,7 @@ use flow::MAX_PACKETS;
 use thiserror::Error;
 
 use crate::narrow::to_u32;
-use crate::varint::{self, Cut, Reader};
+use crate::varint::{self, Reader, Truncated};
 
 /// The maximum number of parity packets of a block.
 pub const MAX_PARITY: u8 = 16;
@@ -26,7 +26,7 @@ pub enum FrameError {
     Empty,
     /// The payload ends within a frame.
     #[error("the packet ends within a frame {frame}")]
-    Cut {
+    Truncated {
         /// The frame's name.
         frame: &'static str,
     },
@@ -43,7 +43,7 @@ pub enum FrameError {
         kind: u64,
     },
     /// A field is out of range.
-    #[error("`{field}` of a frame {frame} is {value}; from {min} to {max} are possible")]
+    #[error("`{field}` of a frame {frame} is {value}; expected {min} to {max}")]
     Range {
         /// The frame.
         frame: &'static str,
@@ -68,8 +68,11 @@ pub(super) struct Fields<'r, 'a> {
 }
 
 impl<'a> Fields<'_, 'a> {
-    pub(super) fn read<T>(&mut self, parse: impl FnOnce(&mut Reader<'a>) -> Result<T, Cut>) -> Result<T, FrameError> {
-        parse(self.reader).map_err(|Cut| FrameError::Cut { frame: self.frame })
+    pub(super) fn read<T>(
+        &mut self,
+        parse: impl FnOnce(&mut Reader<'a>) -> Result<T, Truncated>,
+    ) -> Result<T, FrameError> {
+        parse(self.reader).map_err(|Truncated| FrameError::Truncated { frame: self.frame })
     }
 
     pub(super) fn varint(&mut self) -> Result<u64, FrameError> {
@@ -100,7 +103,7 @@ impl<'a> Fields<'_, 'a> {
 
     /// Reads length-prefixed data that begins at `offset`.
     pub(super) fn data_from(&mut self, offset: u64) -> Result<&'a [u8], FrameError> {
-        let data = self.read(Reader::counted)?;
+        let data = self.read(Reader::length_prefixed)?;
         self.ends_in_range(offset, data)?;
         Ok(data)
     }

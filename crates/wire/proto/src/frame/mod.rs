@@ -10,7 +10,7 @@ use flow::Range;
 use self::ack::{ACK, ACK_TIMES};
 use self::fields::Fields;
 use crate::narrow::to_usize;
-use crate::varint::{self, Cut, Reader};
+use crate::varint::{self, Reader, Truncated};
 use crate::{Id, TOKEN_LEN};
 
 mod ack;
@@ -226,7 +226,7 @@ impl<'a> Frame<'a> {
     /// Reads the next frame of a payload that is not empty.
     fn read(reader: &mut Reader<'a>) -> Result<Self, FrameError> {
         let before = reader.rest().len();
-        let kind = reader.varint().map_err(|Cut| FrameError::Cut { frame: "type" })?;
+        let kind = reader.varint().map_err(|Truncated| FrameError::Truncated { frame: "type" })?;
         if before - reader.rest().len() > varint::len(kind) {
             return Err(FrameError::LongType { kind });
         }
@@ -344,7 +344,7 @@ impl<'a> StreamFrame<'a> {
         let offset = fields.varint()?;
         let total = if kind & TOTAL != 0 { Some(fields.varint()?) } else { None };
         let counted = kind & COUNTED != 0;
-        let data = if counted { fields.read(Reader::counted)? } else { fields.reader.take_rest() };
+        let data = if counted { fields.read(Reader::length_prefixed)? } else { fields.reader.take_rest() };
         let end = fields.ends_in_range(offset, data)?;
         match total {
             Some(total) if total < end => Err(fields.out_of("total", total, end, varint::MAX)),

@@ -29,18 +29,15 @@ fn malformed_input_is_reported() {
     assert_eq!(wrong(&[0x07]), "there is no frame of type 0x7");
     assert_eq!(wrong(&[0x40, 0x01]), "the frame type 0x1 is not minimally encoded");
     assert_eq!(wrong(&[0x08, 0, 0, 1, 0xff]), "the reason of a frame CLOSE is not UTF-8");
-    assert_eq!(wrong(&[0x08, 0, 0, 0x41, 1]), "`reason` of a frame CLOSE is 257; from 0 to 256 are possible");
+    assert_eq!(wrong(&[0x08, 0, 0, 0x41, 1]), "`reason` of a frame CLOSE is 257; expected 0 to 256");
     // k, m and place.
-    assert_eq!(wrong(&[0x38, 0, 0, 2, 0]), "`k` of a frame SOURCE is 0; from 1 to 47 are possible");
-    assert_eq!(wrong(&[0x38, 0, 40, 9, 0]), "`m` of a frame SOURCE is 9; from 1 to 8 are possible");
-    assert_eq!(wrong(&[0x38, 0, 8, 2, 8]), "`place` of a frame SOURCE is 8; from 0 to 7 are possible");
-    assert_eq!(wrong(&[0x39, 0, 8, 2, 7]), "`place` of a frame PARITY is 7; from 8 to 9 are possible");
-    assert_eq!(wrong(&[0x3b, 0, 0]), "`count` of a frame BLOCK_WHOLE is 0; from 1 to 4611686018427387904 are possible");
+    assert_eq!(wrong(&[0x38, 0, 0, 2, 0]), "`k` of a frame SOURCE is 0; expected 1 to 47");
+    assert_eq!(wrong(&[0x38, 0, 40, 9, 0]), "`m` of a frame SOURCE is 9; expected 1 to 8");
+    assert_eq!(wrong(&[0x38, 0, 8, 2, 8]), "`place` of a frame SOURCE is 8; expected 0 to 7");
+    assert_eq!(wrong(&[0x39, 0, 8, 2, 7]), "`place` of a frame PARITY is 7; expected 8 to 9");
+    assert_eq!(wrong(&[0x3b, 0, 0]), "`count` of a frame BLOCK_WHOLE is 0; expected 1 to 4611686018427387904");
     // A stream that ends after its total.
-    assert_eq!(
-        wrong(&[0x26, 1, 2, 3, 2, 9, 9]),
-        "`total` of a frame STREAM is 3; from 4 to 4611686018427387903 are possible"
-    );
+    assert_eq!(wrong(&[0x26, 1, 2, 3, 2, 9, 9]), "`total` of a frame STREAM is 3; expected 4 to 4611686018427387903");
 }
 
 /// Ranges of length 2^62 and gaps of that length cost nothing and alias nothing.
@@ -55,11 +52,11 @@ fn acknowledgements_stay_above_zero() {
     };
     let error = |parts: &[u64]| read(&ack(parts)).unwrap_err().to_string();
     // Path, largest, delay, ranges, first.
-    assert_eq!(error(&[0, 5, 0, 0, 6, 0, 0, 0]), "`first` of a frame ACK is 6; from 0 to 5 are possible");
-    assert_eq!(error(&[0, 5, 0, 1, 1, 3, 0, 0, 0, 0]), "`gap` of a frame ACK is 3; from 0 to 2 are possible");
-    assert_eq!(error(&[0, 5, 0, 1, 1, 1, 2, 0, 0, 0]), "`length` of a frame ACK is 2; from 0 to 1 are possible");
-    assert_eq!(error(&[0, 5, 0, 2, 1, 1, 1, 0, 0, 0]), "`ranges` of a frame ACK is 2; from 0 to 1 are possible");
-    assert_eq!(error(&[0, 5, 0, 64, 1]), "`ranges` of a frame ACK is 64; from 0 to 63 are possible");
+    assert_eq!(error(&[0, 5, 0, 0, 6, 0, 0, 0]), "`first` of a frame ACK is 6; expected 0 to 5");
+    assert_eq!(error(&[0, 5, 0, 1, 1, 3, 0, 0, 0, 0]), "`gap` of a frame ACK is 3; expected 0 to 2");
+    assert_eq!(error(&[0, 5, 0, 1, 1, 1, 2, 0, 0, 0]), "`length` of a frame ACK is 2; expected 0 to 1");
+    assert_eq!(error(&[0, 5, 0, 2, 1, 1, 1, 0, 0, 0]), "`ranges` of a frame ACK is 2; expected 0 to 1");
+    assert_eq!(error(&[0, 5, 0, 64, 1]), "`ranges` of a frame ACK is 64; expected 0 to 63");
     let bytes = ack(&[0, varint::MAX, 0, 0, varint::MAX, 0, 0, 0]);
     let Frame::Ack(whole) = read(&bytes).unwrap()[0] else { panic!("an ACK") };
     assert_eq!(whole.ranges().collect::<Vec<_>>(), [Range { first: 0, last: varint::MAX }]);

@@ -1,44 +1,44 @@
-//! Bytes of a stream to be retransmitted, and their number.
+//! Byte ranges of a stream that were declared lost and await retransmission.
 
 use core::ops::Range;
 
 use rangemap::RangeSet;
 
 #[derive(Default, Debug)]
-pub(super) struct Lost {
+pub(super) struct LostRanges {
     ranges: RangeSet<u64>,
     bytes: u64,
 }
 
-impl Lost {
+impl LostRanges {
     /// Returns the number of lost bytes.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns the lowest contiguous range of them.
+    /// Returns the lost range with the lowest offset.
     pub(super) fn first(&self) -> Option<&Range<u64>> {
         self.ranges.first()
     }
 
-    /// Adds a range that is not empty. Part of it may be there.
+    /// Adds a non-empty range. Parts of it may have been added before.
     pub(super) fn add(&mut self, range: Range<u64>) {
         debug_assert!(range.start < range.end, "an empty range is lost: {range:?}");
-        self.bytes += range.end - range.start - self.shared(&range);
+        self.bytes += range.end - range.start - self.overlap(&range);
         self.ranges.insert(range);
     }
 
-    /// Takes a range out that is not empty. Part of it may be missing.
+    /// Removes a non-empty range. Parts of it need not be lost.
     pub(super) fn remove(&mut self, range: Range<u64>) {
         debug_assert!(range.start < range.end, "an empty range is removed: {range:?}");
         if self.bytes > 0 {
-            self.bytes -= self.shared(&range);
+            self.bytes -= self.overlap(&range);
             self.ranges.remove(range);
         }
     }
 
     /// Returns the number of lost bytes in a range.
-    fn shared(&self, range: &Range<u64>) -> u64 {
+    fn overlap(&self, range: &Range<u64>) -> u64 {
         let overlapping = self.ranges.overlapping(range);
         overlapping.map(|part| part.end.min(range.end) - part.start.max(range.start)).sum()
     }
@@ -50,10 +50,10 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a set of single bytes.
+        /// Compares it with a set that holds each lost byte.
         #[test]
         fn it_agrees_with_a_set_of_bytes(ops in proptest::collection::vec((any::<bool>(), 0u64..100, 1u64..40), 1..50)) {
-            let (mut lost, mut bytes) = (Lost::default(), alloc::collections::BTreeSet::new());
+            let (mut lost, mut bytes) = (LostRanges::default(), alloc::collections::BTreeSet::new());
             for (adds, start, len) in ops {
                 let range = start..start + len;
                 if adds {

@@ -8,7 +8,7 @@ use rangemap::RangeSet;
 
 use super::error::WriteError;
 use super::id::StreamId;
-use super::lost::Lost;
+use super::lost::LostRanges;
 use super::stream_scheduler::{Need, StreamSlot};
 use super::waiting::SendBacklog;
 use crate::frame::StreamFrame;
@@ -76,7 +76,7 @@ pub(super) struct Sending {
     /// Acknowledged, from `acked_to` on.
     acked: RangeSet<u64>,
     /// Bytes to be retransmitted: between `acked_to` and `next`, and not in `acked`.
-    lost: Lost,
+    lost: LostRanges,
     phase: SendPhase,
     /// Number of bytes of a message.
     total: Option<u64>,
@@ -104,7 +104,7 @@ impl Sending {
             acked_to: 0,
             next: 0,
             acked: RangeSet::new(),
-            lost: Lost::default(),
+            lost: LostRanges::default(),
             phase: if total == Some(0) { SendPhase::EndDue } else { SendPhase::Open },
             total,
             limit: window,
@@ -171,7 +171,7 @@ impl Sending {
         self.phase = SendPhase::Reset { code, by, acked: false };
         self.bytes = VecDeque::new();
         self.acked.clear();
-        self.lost = Lost::default();
+        self.lost = LostRanges::default();
         self.wants_room = false;
         true
     }

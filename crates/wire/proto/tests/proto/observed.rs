@@ -109,7 +109,7 @@ fn observers_receive_accurate_events() {
         let mut scene = scene(seed);
         // Noise looks like clients, which are observed, too.
         scene.noise = 0;
-        let rebinding = scene.weather.rebinding;
+        let rebinding = scene.conditions.rebinding;
         let mut world = World::watched(scene, Some(Arc::new(maker)));
         let report = world.run(Time::from_ms(3_600_000));
         let stats = [world.stats(NetworkEnd::Client), world.stats(NetworkEnd::Listener)];

@@ -17,7 +17,7 @@ fn job(from: NetworkEnd, bytes: u64) -> StreamJob {
 /// The client's data is sent after one round trip, and read after one and a half.
 #[test]
 fn data_crosses_after_one_round_trip() {
-    let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(10));
+    let mut scene = Scene::ideal(Rate::from_gbps(1), Span::from_ms(10));
     scene.jobs = vec![job(NetworkEnd::Client, 1_000)];
     let report = World::new(scene).run(Time::from_ms(60_000));
     assert_eq!(report.read, [0, 1_000], "{report:?}");
@@ -28,7 +28,7 @@ fn data_crosses_after_one_round_trip() {
 /// Keys change in the middle of a transfer, at both ends, and nothing is lost by it.
 #[test]
 fn keys_change() {
-    let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));
+    let mut scene = Scene::ideal(Rate::from_gbps(1), Span::from_ms(1));
     scene.jobs = vec![job(NetworkEnd::Client, 3_000_000), job(NetworkEnd::Listener, 3_000_000)];
     scene.updates = 5;
     let report = World::new(scene).run(Time::from_ms(60_000));
@@ -39,7 +39,7 @@ fn keys_change() {
 /// Data crosses on all paths that both ends allow.
 #[test]
 fn paths_open() {
-    let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));
+    let mut scene = Scene::ideal(Rate::from_gbps(1), Span::from_ms(1));
     scene.jobs = vec![job(NetworkEnd::Client, 3_000_000)];
     scene.paths = 8;
     let report = World::new(scene).run(Time::from_ms(60_000));
@@ -50,7 +50,7 @@ fn paths_open() {
 #[test]
 fn the_line_is_used() {
     let (rate, bytes) = (Rate::from_gbps(1), 20_000_000u64);
-    let mut scene = Scene::fair(rate, Span::from_us(500));
+    let mut scene = Scene::ideal(rate, Span::from_us(500));
     scene.jobs = vec![job(NetworkEnd::Client, bytes)];
     scene.law = "cubic";
     let report = World::new(scene).run(Time::from_ms(60_000));
@@ -62,8 +62,8 @@ fn the_line_is_used() {
 /// Returns the duration of a transfer, from when it could begin, on a network of 1 Gb/s and an RTT of 20 ms that loses
 /// one packet in `loss`.
 fn spent(bytes: u64, loss: u64, coding: &'static str, seed: u64) -> Span {
-    let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(10));
-    (scene.seed, scene.coding, scene.weather.loss, scene.law) = (seed, coding, loss, "bbr");
+    let mut scene = Scene::ideal(Rate::from_gbps(1), Span::from_ms(10));
+    (scene.seed, scene.coding, scene.conditions.loss, scene.law) = (seed, coding, loss, "bbr");
     scene.jobs = vec![job(NetworkEnd::Client, bytes)];
     let report = World::new(scene).run(Time::from_ms(60_000));
     assert_eq!(report.read, [0, bytes], "{report:?}");
@@ -89,7 +89,7 @@ fn blocks_repair_losses() {
 /// A receiver keeps the memory of a burst for the next one, and releases it when its peer is silent.
 #[test]
 fn idle_streams_hold_no_memory() {
-    let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));
+    let mut scene = Scene::ideal(Rate::from_gbps(1), Span::from_ms(1));
     scene.jobs = vec![job(NetworkEnd::Client, 300_000_000)];
     (scene.window, scene.reader) = (4 << 20, (1 << 20, Span::from_ms(20)));
     scene.quiet = Some((Time::from_ms(1_000), Time::from_ms(5_000)));
@@ -132,11 +132,11 @@ impl Observer for Counted {
 #[test]
 fn every_nth_packet_is_acknowledged() {
     for (setting, every) in [(None, 2), (Some(1), 1), (Some(2), 2), (Some(3), 3), (Some(10), 10)] {
-        let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_us(500));
+        let mut scene = Scene::ideal(Rate::from_gbps(1), Span::from_us(500));
         scene.jobs = vec![job(NetworkEnd::Client, 10_000_000)];
         scene.ack_every = setting;
         // Nothing is lost or marked: these would be acknowledged at once.
-        (scene.weather.buffer, scene.weather.bleaching) = (Bytes::new(10 << 20), true);
+        (scene.conditions.buffer, scene.conditions.bleaching) = (Bytes::new(10 << 20), true);
         let listener = Arc::new(Counted::default());
         let counted = listener.clone();
         let maker =

@@ -22,7 +22,7 @@ use proto::settings::Settings;
 use proto::streams::{Direction, Limits, ReadError, StreamEvent, StreamId, WriteError};
 use units::{Bytes, Frac, Rate, Span, Time};
 
-use self::network::{Dice, LISTENER, NetworkEnd, TestNetwork, Weather};
+use self::network::{Dice, LISTENER, NetworkConditions, NetworkEnd, TestNetwork};
 
 /// Returns the byte that belongs at an offset of a stream.
 pub fn byte(stream: u64, offset: u64) -> u8 {
@@ -55,7 +55,7 @@ pub enum ReadBehaviour {
 #[derive(Clone, Debug)]
 pub struct Scene {
     pub seed: u64,
-    pub weather: Weather,
+    pub conditions: NetworkConditions,
     pub jobs: Vec<StreamJob>,
     /// Behaviour of the receiver on each one-way stream of the client, in the order in which they are opened. It reads
     /// others.
@@ -74,8 +74,8 @@ pub struct Scene {
     pub quiet: Option<(Time, Time)>,
     /// Duration of occasional stalls of the client's clock.
     pub stalls: Span,
-    /// One packet in `lies` has false contents.
-    pub lies: u64,
+    /// One packet in `forgery` has forged contents.
+    pub forgery: u64,
     /// Either end updates its keys at one call in `updates`; 0 for never.
     pub updates: u64,
     pub coding: &'static str,
@@ -95,10 +95,10 @@ pub struct Scene {
 
 impl Scene {
     /// Returns a network of this rate and delay without disturbances.
-    pub fn fair(rate: Rate, delay: Span) -> Self {
+    pub fn ideal(rate: Rate, delay: Span) -> Self {
         Self {
             seed: 1,
-            weather: Weather::fair(rate, delay),
+            conditions: NetworkConditions::ideal(rate, delay),
             jobs: Vec::new(),
             readers: Vec::new(),
             limits: None,
@@ -108,7 +108,7 @@ impl Scene {
             reader: (1 << 20, Span::ZERO),
             quiet: None,
             stalls: Span::ZERO,
-            lies: 0,
+            forgery: 0,
             updates: 0,
             coding: "off",
             coding_window: 1 << 20,
@@ -155,7 +155,7 @@ struct Party {
     /// Set if another path may be available, and it has not tried to open one since.
     may_open: bool,
     next_socket: u16,
-    gone: u32,
+    retired_paths: u32,
     open_paths: u32,
 }
 
@@ -173,9 +173,9 @@ pub struct WorldReport {
     pub updates: u64,
     pub open_paths: u32,
     /// Paths that the caller retired.
-    pub gone: u32,
+    pub retired_paths: u32,
     /// Transit times of datagrams, summed up, divided by the number sent.
-    pub way: Span,
+    pub mean_transit_time: Span,
     /// Time at which the listener read the end of each one-way stream of the client, in the order in which they were
     /// opened.
     pub ends: BTreeMap<u64, Time>,
@@ -230,11 +230,11 @@ impl World {
 
     /// Creates a world in which an observer watches both ends.
     pub fn watched(scene: Scene, observe: Option<ObserverMaker>) -> Self {
-        provider::begin(scene.seed, scene.lies);
+        provider::begin(scene.seed, scene.forgery);
         let provider = provider::provider();
         let mut settings = Settings::new(Service::named("world"), law(scene.law));
-        settings.line_rate = scene.weather.rate;
-        // In the worst weather one packet in four is lost each way, and timeouts take seconds.
+        settings.line_rate = scene.conditions.rate;
+        // Under the worst conditions one packet in four is lost each way, and timeouts take seconds.
         settings.idle = Span::from_s(60);
         (settings.paths, settings.one_law) = (scene.paths, scene.one_law);
         settings.on_ramp = scene.on_ramp.map(|threshold| on_ramp::OnRampParams {
@@ -270,7 +270,7 @@ impl World {
                 wants_paths: scene.paths - 1,
                 may_open: false,
                 next_socket: 1,
-                gone: 0,
+                retired_paths: 0,
                 open_paths: 1,
             };
             (party, fingerprint)
@@ -283,7 +283,7 @@ impl World {
             client.endpoint.connect(Time::ZERO, four_tuple, Trust::Fingerprint(fingerprint), secret).expect("a call");
         client.handle = Some(called);
         Self {
-            network: TestNetwork::new(scene.weather, scene.seed ^ 0x4e45_5457),
+            network: TestNetwork::new(scene.conditions, scene.seed ^ 0x4e45_5457),
             parties: [client, listener],
             dice: Dice(scene.seed ^ 0x574f_524c),
             now: Time::ZERO,
@@ -355,8 +355,8 @@ impl World {
             datagrams: self.datagrams,
             updates: self.updates,
             open_paths: client.open_paths,
-            gone: client.gone,
-            way: self.network.ways.over(self.datagrams.max(1) as u32),
+            retired_paths: client.retired_paths,
+            mean_transit_time: self.network.total_transit_time.over(self.datagrams.max(1) as u32),
             ends: listener
                 .application
                 .ends
@@ -487,7 +487,7 @@ impl World {
                 Event::Closed(closed) => party.closed = Some(closed),
                 Event::PathOpen(_) => party.open_paths += 1,
                 Event::PathGone(_) => {
-                    (party.gone, party.may_open) = (party.gone + 1, true);
+                    (party.retired_paths, party.may_open) = (party.retired_paths + 1, true);
                     party.wants_paths = party.wants_paths.saturating_add(u8::from(party.end == NetworkEnd::Client));
                 }
                 Event::PathWanted(path) => {
@@ -506,7 +506,7 @@ impl World {
                     application.delivered += 1;
                     if let Some((_, began)) = application.message.take_if(|(message, _)| *message == stream) {
                         application.took.push(now.since(began));
-                        application.next_message = now + self.scene.weather.delay.times(4);
+                        application.next_message = now + self.scene.conditions.delay.times(4);
                     }
                 }
                 _ => {}
@@ -601,7 +601,7 @@ impl World {
                     Ok(count) => *written += count as u64,
                     Err(WriteError::Finished) if left == 0 => {}
                     Err(WriteError::Stopped { .. }) => done.push(stream),
-                    Err(_) if self.scene.lies > 0 => done.push(stream),
+                    Err(_) if self.scene.forgery > 0 => done.push(stream),
                     Err(error) => panic!("{error}"),
                 }
                 if *written == *total || done.last() == Some(&stream) || *total - *written == left {
@@ -663,7 +663,7 @@ impl World {
                 match streams.read(stream, &mut out[..room]) {
                     Ok(read) => {
                         let before = party.application.reading[&stream];
-                        let honest = self.scene.lies == 0;
+                        let honest = self.scene.forgery == 0;
                         for (offset, &got) in (before..).zip(&out[..read.bytes]).filter(|_| honest) {
                             assert_eq!(got, byte(number, offset), "byte {offset} of stream {number}");
                         }
@@ -680,7 +680,7 @@ impl World {
                         }
                     }
                     Err(ReadError::Blocked | ReadError::Unknown) => break,
-                    Err(_) if self.scene.lies > 0 => break,
+                    Err(_) if self.scene.forgery > 0 => break,
                     Err(error) => panic!("{error}"),
                 }
             }

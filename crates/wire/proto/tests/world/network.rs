@@ -29,9 +29,9 @@ impl Dice {
     }
 }
 
-/// Disturbances of datagrams. A chance of 0 is never; otherwise, it is one in this number.
+/// Rate, delay and impairments of the network. A probability is one in the given number; 0 is never.
 #[derive(Clone, Copy, Debug)]
-pub struct Weather {
+pub struct NetworkConditions {
     pub rate: Rate,
     pub delay: Span,
     /// Bytes that may wait in each port.
@@ -55,9 +55,9 @@ pub struct Weather {
     pub rebinding: Time,
 }
 
-impl Weather {
+impl NetworkConditions {
     /// Returns a network without disturbances.
-    pub fn fair(rate: Rate, delay: Span) -> Self {
+    pub fn ideal(rate: Rate, delay: Span) -> Self {
         Self {
             rate,
             delay,
@@ -114,7 +114,7 @@ pub fn is_stranger(address: SocketAddr) -> bool {
 }
 
 pub struct TestNetwork {
-    pub weather: Weather,
+    pub conditions: NetworkConditions,
     params: PortParams,
     ports: [PlainPort; 2],
     dice: Dice,
@@ -126,19 +126,19 @@ pub struct TestNetwork {
     outside: BTreeMap<u16, (Time, SocketAddr)>,
     next_port: u16,
     /// Sum of the transit times of all datagrams.
-    pub ways: Span,
+    pub total_transit_time: Span,
     /// Bytes that each address has got from the listener and sent to it.
     pub traffic: BTreeMap<SocketAddr, (u64, u64)>,
 }
 
 impl TestNetwork {
-    pub fn new(weather: Weather, seed: u64) -> Self {
-        let mut config = PortConfig::new(weather.rate, weather.delay);
-        config.buffer = weather.buffer;
-        let quarter = Bytes::new(weather.buffer.get() / 4);
+    pub fn new(conditions: NetworkConditions, seed: u64) -> Self {
+        let mut config = PortConfig::new(conditions.rate, conditions.delay);
+        config.buffer = conditions.buffer;
+        let quarter = Bytes::new(conditions.buffer.get() / 4);
         config.ecn = Some(fabric::Ecn { min: quarter, max: quarter, max_probability: Frac::ONE });
         Self {
-            weather,
+            conditions,
             params: PortParams::new(&config).expect("a port"),
             ports: [PlainPort::default(); 2],
             dice: Dice(seed),
@@ -147,16 +147,16 @@ impl TestNetwork {
             old: Vec::new(),
             outside: BTreeMap::new(),
             next_port: 10_000,
-            ways: Span::ZERO,
+            total_transit_time: Span::ZERO,
             traffic: BTreeMap::new(),
         }
     }
 
     /// Returns the client's address as the listener sees it.
     fn outside(&mut self, now: Time, socket: u16) -> SocketAddr {
-        let moved = now >= self.weather.rebinding;
+        let moved = now >= self.conditions.rebinding;
         match self.outside.get(&socket) {
-            Some(&(since, address)) if !moved || since >= self.weather.rebinding => address,
+            Some(&(since, address)) if !moved || since >= self.conditions.rebinding => address,
             _ => {
                 self.next_port += 1;
                 let host = if moved { [198, 51, 100, 7] } else { [198, 51, 100, 1] };
@@ -193,11 +193,11 @@ impl TestNetwork {
             }
         };
         let ect = codepoint != Codepoint::NotEct;
-        let mtu = if now >= self.weather.mtu_falls.0 { self.weather.mtu_falls.1 } else { self.weather.mtu };
+        let mtu = if now >= self.conditions.mtu_falls.0 { self.conditions.mtu_falls.1 } else { self.conditions.mtu };
         self.sent += 1;
-        let (begins, ends) = self.weather.black_hole;
-        let is_dead = now >= self.weather.dead.0 && at == self.weather.dead.1;
-        if is_dead || bytes.len() > mtu || (begins <= now && now < ends) || self.dice.one_in(self.weather.loss) {
+        let (begins, ends) = self.conditions.black_hole;
+        let is_dead = now >= self.conditions.dead.0 && at == self.conditions.dead.1;
+        if is_dead || bytes.len() > mtu || (begins <= now && now < ends) || self.dice.one_in(self.conditions.loss) {
             return;
         }
         let arrival = Arrival {
@@ -210,20 +210,20 @@ impl TestNetwork {
             identity: self.sent,
         };
         let Some(passage) = self.ports[from as usize].enqueue(&self.params, from as u64, &arrival) else { return };
-        let ce = passage.marked && !self.weather.bleaching;
-        let ect = ect && !self.weather.bleaching;
+        let ce = passage.marked && !self.conditions.bleaching;
+        let ect = ect && !self.conditions.bleaching;
         let socket = if to == NetworkEnd::Client { at } else { 0 };
         let mut datagram = Datagram { to, socket, from: source, ce, ect, bytes: bytes.to_vec() };
         let mut arrives = passage.arrives;
-        self.ways += arrives.since(now);
-        if self.dice.one_in(self.weather.reordering) {
-            arrives += Span::from_ps(self.dice.below(self.weather.delay.unsigned_ps() + 1) as i64);
+        self.total_transit_time += arrives.since(now);
+        if self.dice.one_in(self.conditions.reordering) {
+            arrives += Span::from_ps(self.dice.below(self.conditions.delay.unsigned_ps() + 1) as i64);
         }
-        if self.dice.one_in(self.weather.duplication) {
-            let later = arrives + Span::from_ps(self.dice.below(self.weather.delay.unsigned_ps() + 1) as i64);
+        if self.dice.one_in(self.conditions.duplication) {
+            let later = arrives + Span::from_ps(self.dice.below(self.conditions.delay.unsigned_ps() + 1) as i64);
             self.arrive(later, datagram.clone());
         }
-        if self.dice.one_in(self.weather.replay) {
+        if self.dice.one_in(self.conditions.replay) {
             if self.old.len() < 64 {
                 self.old.push(datagram.clone());
             }
@@ -231,7 +231,7 @@ impl TestNetwork {
             let old = self.old[which].clone();
             self.arrive(arrives, old);
         }
-        if self.dice.one_in(self.weather.corruption) {
+        if self.dice.one_in(self.conditions.corruption) {
             let offset = self.dice.below(bytes.len() as u64) as usize;
             datagram.bytes[offset] ^= 1 << self.dice.below(8);
         }

@@ -17,17 +17,17 @@ use units::mix64;
 thread_local! {
     static RANDOM: Cell<u64> = const { Cell::new(0) };
     static INJECTED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
-    static LIES: Cell<u64> = const { Cell::new(0) };
+    static FORGERY: Cell<u64> = const { Cell::new(0) };
     static KEYS: Cell<u64> = const { Cell::new(0) };
     static NONCES: RefCell<BTreeSet<(u64, u32, u64)>> = RefCell::default();
 }
 
 /// Begins a run: randomness follows from the seed, and no nonce was used.
 ///
-/// One packet in `lies` has modified contents, and is sealed nevertheless; 0 for none.
-pub fn begin(seed: u64, lies: u64) {
+/// One packet in `forgery` has modified contents, and is sealed nevertheless; 0 for none.
+pub fn begin(seed: u64, forgery: u64) {
     RANDOM.set(mix64(seed));
-    LIES.set(lies);
+    FORGERY.set(forgery);
     KEYS.set(0);
     NONCES.take();
 }
@@ -135,7 +135,7 @@ fn tamper(payload: &mut [u8]) {
         RANDOM.set(RANDOM.get().wrapping_add(1));
         mix64(RANDOM.get())
     };
-    if LIES.get() == 0 || draw() % LIES.get() != 0 {
+    if FORGERY.get() == 0 || draw() % FORGERY.get() != 0 {
         return;
     }
     for _ in 0..=draw() % 3 {

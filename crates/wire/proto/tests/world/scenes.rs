@@ -2,7 +2,7 @@
 
 use units::{Bytes, Rate, Span, Time};
 
-use super::network::{Dice, NetworkEnd, Weather};
+use super::network::{Dice, NetworkConditions, NetworkEnd};
 use super::{Scene, StreamJob};
 
 /// Returns the scene of a seed: any network that is honest in the end, any applications.
@@ -10,28 +10,28 @@ pub fn scene(seed: u64) -> Scene {
     let mut dice = Dice(seed);
     let rate = Rate::from_mbps([10, 100, 1_000, 10_000][dice.below(4) as usize]);
     let delay = Span::from_us([10, 100, 1_000, 10_000, 50_000][dice.below(5) as usize]);
-    let mut weather = Weather::fair(rate, delay);
+    let mut conditions = NetworkConditions::ideal(rate, delay);
     let chance = |dice: &mut Dice, rare: u64| if dice.one_in(2) { 0 } else { rare << dice.below(5) };
-    weather.buffer = Bytes::new(6_000 << dice.below(8));
-    weather.loss = chance(&mut dice, 7);
-    weather.reordering = chance(&mut dice, 5);
-    weather.duplication = chance(&mut dice, 5);
-    weather.corruption = chance(&mut dice, 10);
-    weather.replay = chance(&mut dice, 10);
-    weather.bleaching = dice.one_in(5);
+    conditions.buffer = Bytes::new(6_000 << dice.below(8));
+    conditions.loss = chance(&mut dice, 7);
+    conditions.reordering = chance(&mut dice, 5);
+    conditions.duplication = chance(&mut dice, 5);
+    conditions.corruption = chance(&mut dice, 10);
+    conditions.replay = chance(&mut dice, 10);
+    conditions.bleaching = dice.one_in(5);
     let max_packet = [1_200, 1_472, 1_472, 4_096, 8_972][dice.below(5) as usize];
-    weather.mtu = [1_200, 1_252, 1_472, 4_096, 9_000][dice.below(5) as usize];
+    conditions.mtu = [1_200, 1_252, 1_472, 4_096, 9_000][dice.below(5) as usize];
     // Times that lie within the first round trips of most runs.
     let early = |dice: &mut Dice| Time::ZERO + delay.times(1 + dice.below(20) as u32);
     if dice.one_in(4) {
         let begins = early(&mut dice);
-        weather.black_hole = (begins, begins + Span::from_ms(1 + dice.below(3_000) as i64));
+        conditions.black_hole = (begins, begins + Span::from_ms(1 + dice.below(3_000) as i64));
     }
     if dice.one_in(4) {
-        weather.mtu_falls = (early(&mut dice), 1_200);
+        conditions.mtu_falls = (early(&mut dice), 1_200);
     }
     if dice.one_in(4) {
-        weather.rebinding = early(&mut dice);
+        conditions.rebinding = early(&mut dice);
     }
     let jobs = (0..=dice.below(6)).map(|_| {
         let from = if dice.one_in(3) { NetworkEnd::Listener } else { NetworkEnd::Client };
@@ -41,7 +41,7 @@ pub fn scene(seed: u64) -> Scene {
         StreamJob { from, bytes, message, echo: !message && dice.one_in(2) }
     });
     let jobs = jobs.collect();
-    let mut scene = Scene::fair(rate, delay);
+    let mut scene = Scene::ideal(rate, delay);
     scene.reader = if dice.one_in(3) { (40 + dice.below(4_000) as usize, delay) } else { (1 << 20, Span::ZERO) };
     scene.stalls = if dice.one_in(5) { delay.times(3) } else { Span::ZERO };
     scene.noise = if dice.one_in(3) { dice.below(100) } else { 0 };
@@ -51,9 +51,9 @@ pub fn scene(seed: u64) -> Scene {
     scene.paths = if dice.one_in(2) { 1 } else { 1 + dice.below(7) as u8 };
     scene.law = ["newreno", "cubic", "dctcp", "unocc", "bbr", "gemini", "fixed"][dice.below(7) as usize];
     if scene.paths > 1 && dice.one_in(4) {
-        weather.dead = (early(&mut dice), 1);
+        conditions.dead = (early(&mut dice), 1);
     }
     scene.one_law = dice.one_in(3);
     scene.on_ramp = dice.one_in(4).then(|| Span::from_us(1 + dice.below(5_000) as i64));
-    Scene { seed, weather, jobs, max_packet, ..scene }
+    Scene { seed, conditions, jobs, max_packet, ..scene }
 }

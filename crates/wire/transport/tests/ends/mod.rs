@@ -7,7 +7,7 @@ use std::sync::Arc;
 use laws::{Law, NewReno, PathInfo, newreno};
 use proto::service::Service;
 use proto::settings::Settings;
-use testing::{PATIENCE, block_on};
+use testing::{DEFAULT_TIMEOUT, block_on};
 use transport::{Config, Endpoint};
 
 pub(crate) fn config(paths: u8) -> Config {
@@ -33,5 +33,5 @@ pub(crate) fn client(config: &Config) -> Endpoint {
 /// Runs a future of a test to its end. Waits on other threads have the same time limit.
 #[track_caller]
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
-    block_on(PATIENCE, "both ends finish this part of the test", future)
+    block_on(DEFAULT_TIMEOUT, "both ends finish this part of the test", future)
 }

@@ -22,8 +22,8 @@ use transport::{Config, Connection, Endpoint, Error};
 use units::Bytes;
 
 use crate::interrupt::interrupted;
-use crate::peer::patience::{explained, unless, wait_for};
 use crate::peer::session_error::SessionError;
+use crate::peer::wait::{unless, wait_for, with_close_reason};
 use study::Stopwatch;
 
 /// Any free port of the loopback.
@@ -109,7 +109,7 @@ pub(super) fn over_transport(packet: u16, coding: &str, bytes: u64, deadline: &D
         || {
             wait_for(send(&sender, bytes), || deadline.check_expired())
                 .and_then(|sent| sent)
-                .map_err(|it| explained(&sender, it))
+                .map_err(|it| with_close_reason(&sender, it))
         },
         || wait_for(receive(&receiver), || deadline.check_expired()).and_then(|received| received),
         || sender.close(CloseCode::APPLICATION, "the transfer was given up"),

@@ -28,7 +28,7 @@ use units::{Bytes, Span};
 pub(super) use self::plan::{refuse, warnings};
 use self::tasks::{Spawner, Tasks};
 use crate::exit::CommandFailure;
-use crate::peer::patience::pause;
+use crate::peer::wait::pause;
 use study::Stopwatch;
 
 /// The port on which endpoints listen.

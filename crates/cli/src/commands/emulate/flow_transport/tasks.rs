@@ -108,7 +108,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::peer::patience::pause;
+    use crate::peer::wait::pause;
     use study::Stopwatch;
 
     #[test]

@@ -41,7 +41,8 @@ pub(super) fn read(
             }
         }
         if src.0 == dst.0 {
-            return Err(SpannedError::new(dst.1, "a flow goes to another host").label("the sender itself"));
+            return Err(SpannedError::new(dst.1, "sender and receiver of this flow are the same host")
+                .label("expected another host"));
         }
         let mut line = [("", src.1); 6];
         for (index, expected) in (2..6).zip(["a priority group", "a port", "a size", "a start in seconds"]) {

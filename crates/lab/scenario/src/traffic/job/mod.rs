@@ -340,7 +340,7 @@ impl<'a> JobBuilder<'a> {
     fn send(&mut self, from: usize, to: usize) -> Ready {
         let flow = FlowId(index32(self.output.flows.len()));
         let ready = &self.ranks[from];
-        let (start, ideal) = (ready.start(&mut self.output.causes), ready.ideal());
+        let (start, ideal) = (ready.start(&mut self.output.dependencies), ready.ideal());
         let [src, dst] = [from, to].map(|rank| self.shape.host(rank));
         self.output.flows.push(DraftFlow { src, dst, size: self.shape.activations, start });
         self.kinds.push(StepKind::Pipeline);

@@ -76,9 +76,9 @@ fn credits() -> impl Strategy<Value = Option<CreditQueue>> {
         credit,
         burst: Bytes::new(burst.max(credit.into())),
         unscheduled: unscheduled.map(Bytes::new),
-        ..CreditQueue::usual()
+        ..CreditQueue::flashpass()
     });
-    prop_oneof![2 => Just(None), 1 => Just(Some(CreditQueue::usual())), 1 => any.prop_map(Some)]
+    prop_oneof![2 => Just(None), 1 => Just(Some(CreditQueue::flashpass())), 1 => any.prop_map(Some)]
 }
 
 fn network(

@@ -42,8 +42,8 @@ pub(crate) fn wait_for<T>(
     }
 }
 
-/// A stream fails when its peer aborts the test. The end of the connection follows soon and carries the reason.
-pub(crate) fn explained(connection: &Connection, error: SessionError) -> SessionError {
+/// Replaces the error of a stream by the reason with which the peer closes the connection, if that arrives soon.
+pub(crate) fn with_close_reason(connection: &Connection, error: SessionError) -> SessionError {
     if !matches!(error, SessionError::Transport(Error::Read(_) | Error::Write(_))) {
         return error;
     }
