@@ -226,7 +226,6 @@ pub(crate) fn outside_of_results(path: &Path, option: &str) -> Result<(), Comman
 }
 
 /// Refuses a path in the directory where this run's results will be.
-#[cfg(target_os = "linux")]
 pub(crate) fn outside_of(path: &Path, directory: &Path, option: &str) -> Result<(), CommandFailure> {
     if resolved(path).starts_with(resolved(directory)) { Err(inside(path, directory, option)) } else { Ok(()) }
 }

@@ -3,7 +3,8 @@
 //! `figures.csv`, `claims.csv` and `causes.csv` have rows of all figures, and each figure has a file of its tables with
 //! a row per cell. A figure's rows are replaced when that figure is run again; other rows stay as they are.
 
-use std::io::Write as _;
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use files::{AtomicFile, FileIdentity, SizeLimit};
@@ -67,18 +68,38 @@ impl RecordKind {
         }
     }
 
+    /// Number of leading columns that identify a row: no two rows have the same values there, and none is empty. Zero if rows
+    /// are not identified.
+    const fn key_columns(self) -> usize {
+        match self {
+            Self::Figures => 1,
+            Self::Claims => 2,
+            Self::Causes => 3,
+            Self::Tables => 0,
+        }
+    }
+
     /// Returns what a column accepts instead of a value; none if it accepts the value.
     fn expected(self, column: &str, value: &str) -> Option<String> {
         let one_of = |known: &[&str]| (!known.contains(&value)).then(|| format!("one of: {}", known.join(", ")));
         match (self, column) {
             (Self::Claims, "verdict") => one_of(&Verdict::ALL.map(Verdict::name)),
             (Self::Causes, "outcome") => one_of(&TrialOutcome::ALL.map(TrialOutcome::name)),
-            (Self::Claims | Self::Causes, "seeds") if value.parse::<u64>().is_err() => {
-                Some("a number of seeds".to_owned())
+            (Self::Claims | Self::Causes, "seeds") if !is_count(value) => Some("a number of seeds".to_owned()),
+            (Self::Figures, "seeds") if !value.split(" to ").all(is_count) => {
+                Some("a number of seeds, or a range such as `2 to 5`".to_owned())
+            }
+            (Self::Causes, "removed_percent") if !value.is_empty() && !value.parse().is_ok_and(f64::is_finite) => {
+                Some("a number, or nothing".to_owned())
             }
             _ => None,
         }
     }
+}
+
+/// Returns whether a text is a number over zero, without a sign.
+fn is_count(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u32>().is_ok_and(|count| count > 0)
 }
 
 /// A row: one text per column of its kind.
@@ -115,7 +136,7 @@ impl RecordFolder {
         self.0.join(format!("{}.csv", kind.stem().unwrap_or(figure)))
     }
 
-    /// Checks that a figure's rows can be replaced. Creates the folder if it is missing.
+    /// Checks that a figure's rows can be replaced. Changes nothing.
     ///
     /// # Errors
     /// If a file there is not of its kind or cannot be written, or the figure has the name of a shared file.
@@ -128,7 +149,13 @@ impl RecordFolder {
                 RecordKind::SHARED.map(|kind| format!("{}.toml", kind.stem().unwrap_or_default())).join(", ")
             )));
         }
-        std::fs::create_dir_all(&self.0).map_err(|error| CommandFailure::file("create", &self.0, &error))?;
+        // A folder that is missing is created under the nearest one that exists.
+        if let Some(parent) = self.0.ancestors().find(|it| it.as_os_str().is_empty() || it.symlink_metadata().is_ok())
+            && parent != self.0
+        {
+            files::writable(&parent.join(FOLDER))?;
+            return Ok(());
+        }
         for kind in RecordKind::SHARED.into_iter().chain([RecordKind::Tables]) {
             let path = self.path(kind, figure);
             RecordFile::read(&path, kind)?;
@@ -143,6 +170,7 @@ impl RecordFolder {
     /// # Errors
     /// If a file is not of its kind, cannot be written, or was changed by others meanwhile.
     pub(crate) fn put(&self, figure: &str, record: FigureRecord) -> Result<(), CommandFailure> {
+        std::fs::create_dir_all(&self.0).map_err(|error| CommandFailure::file("create", &self.0, &error))?;
         let mut shared = [Some(vec![record.figure]), Some(record.claims), record.causes].into_iter();
         let mut changed = Vec::new();
         for kind in RecordKind::SHARED {
@@ -175,9 +203,22 @@ impl RecordFolder {
 pub(crate) fn recorded_papers(papers: &Path) -> Result<Vec<String>, CommandFailure> {
     let entries = std::fs::read_dir(papers).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let entries = entries.map_err(|error| CommandFailure::file("read", papers, &error))?;
-    let has_record = |entry: &std::fs::DirEntry| entry.path().join(FOLDER).is_dir();
-    let named = entries.iter().filter(|entry| has_record(entry)).map(std::fs::DirEntry::file_name);
-    let mut names: Vec<String> = named.map(|name| name.to_string_lossy().into_owned()).collect();
+    let mut names = Vec::new();
+    for entry in entries {
+        let folder = entry.path().join(FOLDER);
+        match folder.metadata() {
+            Ok(metadata) if !metadata.is_dir() => continue,
+            Ok(_) => {}
+            Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => continue,
+            Err(error) => return Err(CommandFailure::file("read", &folder, &error)),
+        }
+        names.push(entry.file_name().into_string().map_err(|_| {
+            CommandFailure::Input(format!(
+                "error: the name of `{}` is not UTF-8\nhelp: rename the folder: it is the name of a paper",
+                entry.path().display()
+            ))
+        })?);
+    }
     names.sort_unstable();
     Ok(names)
 }
@@ -230,7 +271,7 @@ impl RecordFile {
             draft.put()
         };
         write().map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => CommandFailure::Input(format!(
+            ErrorKind::AlreadyExists => CommandFailure::Input(format!(
                 "error: cannot write `{}`: {error}\nhelp: repeat the command: it replaces its rows in the current file, and keeps \
                  finished runs",
                 self.path.display()
@@ -262,7 +303,12 @@ struct LineError {
 /// Reads the rows of a file's text; none of an empty file.
 fn parsed(text: &str, kind: RecordKind) -> Result<Vec<RecordRow>, LineError> {
     let columns = kind.columns();
-    let mut rows = Vec::new();
+    // A row is a line. A quotation mark that is missing would join the rows after it.
+    if let Some((line, _)) = (1..).zip(text.lines()).find(|(_, text)| text.matches('"').count() % 2 == 1) {
+        let message = "a quotation mark is missing, or a field has a line end; expected one row per line".to_owned();
+        return Err(LineError { line, message });
+    }
+    let (mut rows, mut keys) = (Vec::new(), BTreeSet::new());
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
     for (number, record) in reader.records().enumerate() {
         let record = record.map_err(|error| LineError {
@@ -287,6 +333,15 @@ fn parsed(text: &str, kind: RecordKind) -> Result<Vec<RecordRow>, LineError> {
                 return Err(LineError { line, message: format!("{column} `{value}`; expected {expected}") });
             }
         }
+        let key = &row[..kind.key_columns()];
+        if let Some(empty) = key.iter().position(String::is_empty) {
+            return Err(LineError { line, message: format!("no {}; expected a name", columns[empty]) });
+        }
+        if !key.is_empty() && !keys.insert(key.to_vec()) {
+            let key = columns.iter().zip(key).map(|(column, value)| format!("{column} `{value}`"));
+            let key = key.collect::<Vec<_>>().join(", ");
+            return Err(LineError { line, message: format!("another row with {key}; expected one") });
+        }
         rows.push(row);
     }
     Ok(rows)
@@ -301,7 +356,7 @@ mod tests {
     }
 
     fn record(figure: &str, ids: &[&str], causes: Option<Vec<RecordRow>>) -> FigureRecord {
-        let mut of = vec![String::new(); RecordKind::Figures.columns().len()];
+        let mut of = vec!["1".to_owned(); RecordKind::Figures.columns().len()];
         figure.clone_into(&mut of[0]);
         let claims = ids.iter().map(|id| claim(figure, id, "reproduced")).collect();
         let tables = vec![["T", "", "a", "FCT", "1", "", "ms", ""].map(str::to_owned).to_vec()];
@@ -325,6 +380,7 @@ mod tests {
             "figure" => "fig9".to_owned(),
             "outcome" => "shown".to_owned(),
             "seeds" => "5".to_owned(),
+            "claim" | "cause" => "b".to_owned(),
             _ => String::new(),
         });
         folder.put("fig9", record("fig9", &["b"], Some(vec![cause.collect()]))).unwrap();
@@ -361,8 +417,8 @@ mod tests {
         let (line, message) = parse_error("figure,id\n");
         assert!(line == 1 && message.contains("`figure,id`; expected `figure,id,claim,"), "{message}");
         assert_eq!(
-            parse_error(&format!("{head}\n\nf,i,\"a\nb\",2,1,reproduced,,5\nf,i\n")),
-            (5, "found 2 fields; expected 8".into())
+            parse_error(&format!("{head}\n\nf,i,\"a, b\",2,1,reproduced,,5\nf,i\n")),
+            (4, "found 2 fields; expected 8".into())
         );
         let (line, message) = parse_error(&format!("{head}\nf,i,t,2,1,proved,,5\n"));
         assert!(
@@ -372,6 +428,27 @@ mod tests {
         assert_eq!(
             parse_error(&format!("{head}\nf,i,t,2,1,reproduced,,many\n")),
             (2, "seeds `many`; expected a number of seeds".into())
+        );
+        // A missing quotation mark takes no rows with it.
+        for open in ["f,i,t,2,1,reproduced,\"note,5\ng,i,t,2,1,reproduced,n\",5\n", "f,i,t,2,1,reproduced,,\"5"] {
+            let (line, message) = parse_error(&format!("{head}\n{open}"));
+            assert!(line == 2 && message.starts_with("a quotation mark is missing"), "{line}: {message}");
+        }
+        let row = "f,i,t,2,1,reproduced,,5\n";
+        assert_eq!(
+            parse_error(&format!("{head}\n{row}{row}")),
+            (3, "another row with figure `f`, id `i`; expected one".into())
+        );
+        assert_eq!(parse_error(&format!("{head}\n,i,t,2,1,reproduced,,5\n")), (2, "no figure; expected a name".into()));
+        for seeds in ["0", "+5", "-1", "4294967296"] {
+            let (_, message) = parse_error(&format!("{head}\nf,i,t,2,1,reproduced,,{seeds}\n"));
+            assert!(message.ends_with("expected a number of seeds"), "{message}");
+        }
+        let causes = RecordKind::Causes.columns().join(",");
+        let share = format!("{causes}\nf,i,c,t,x,1,2,shown,NaN,5,e\n");
+        assert_eq!(
+            parsed(&share, RecordKind::Causes).unwrap_err().message,
+            "removed_percent `NaN`; expected a number, or nothing"
         );
     }
 }

@@ -21,7 +21,7 @@ use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{Columns, ReproduceArgs, Scale};
 use crate::exit::{CommandFailure, print, print_lock_notes, print_stderr};
-use crate::named_file::{NamedFile, OutputKind, outside_of_results};
+use crate::named_file::{NamedFile, OutputKind, outside_of, outside_of_results};
 use crate::progress::Terminal;
 use crate::record::{FigureRecord, RecordFolder, RecordRow, natural};
 use crate::sheet::{self, Datum, Sheet, SheetRow, check_csv, print_csv};
@@ -104,6 +104,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
     recorded.into_iter().try_for_each(|path| files::writable(path))?;
     args.results.iter().try_for_each(|papers| outside_of_results(papers, "--results"))?;
     for (papers, figure) in args.results.iter().flat_map(|papers| figures.iter().map(move |figure| (papers, figure))) {
+        outside_of(papers, &results_dir(figure, None, args), "--results")?;
         let (paper, stem) = figure.names();
         RecordFolder::new(papers, paper, args.scale.name()).check(stem)?;
     }

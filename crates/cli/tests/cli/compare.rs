@@ -134,7 +134,7 @@ fn two_results_flow_by_flow() {
     let json = scratch.narrows("compare a b --flows --json").ok().json();
     assert_eq!(keys(&json), ["target", "runs", "only_a", "only_b"]);
     let run = &json["runs"][0];
-    assert_eq!((&run["a_host"], run["flows"].as_array().unwrap().len()), (&"simulator".into(), 4));
+    assert_eq!((&run["a_backend"], run["flows"].as_array().unwrap().len()), (&"simulator".into(), 4));
     let group = &run["groups"][0];
     assert_eq!(
         (&group["flows"], &group["rate_holds"]),

@@ -306,7 +306,7 @@ fn simulated_and_real_packets_flow_by_flow() {
     scratch.narrows(&format!("run {same} --out simulated")).ok();
     let json = scratch.narrows("compare simulated real --flows --json --markdown page.md").ok().json();
     let run = &json["runs"][0];
-    assert_eq!((&run["a_host"], &run["b_host"]), (&"simulator".into(), &"emulator".into()));
+    assert_eq!((&run["a_backend"], &run["b_backend"]), (&"simulator".into(), &"emulator".into()));
     let flow = &run["flows"][0];
     for side in ["a", "b"] {
         let rate = flow["rate_bps"][side].as_f64().unwrap();

@@ -46,7 +46,7 @@ fn a_matrix_is_imported_checked_and_run() {
         scratch.narrows("check made.toml --quiet").ok();
         let summary = scratch.narrows("run made.toml --json").ok().json();
         assert_eq!(summary["flows"]["all"]["completed"], 3);
-        assert_eq!(scratch.files("out/imported").len(), 6);
+        assert_eq!(scratch.files("out/made").len(), 6);
     }
 }
 

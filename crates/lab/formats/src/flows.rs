@@ -99,6 +99,7 @@ mod tests {
             ("start,src,dst,bytes,cost\n", "1:1", "`cost`"),
             ("start,time,to,bytes\n", "1:1", "`time`"),
             ("start,src,dst,bytes\n0s,a,,5\n", "2:1", ""),
+            ("start,src,dst,bytes\n0s,a,b,1,000\n", "2:1", "5 fields"),
             ("start,src,dst,bytes\n0s,a\n", "2:1", ""),
         ] {
             let error = read(text).unwrap_err();

@@ -66,6 +66,11 @@ impl<'a> CsvTable<'a> {
         let mut cells = StringRecord::new();
         let has_record = self.reader.read_record(&mut cells).map_err(|error| broken(&error))?;
         let at = line_of(self.text, self.shift, cells.position());
+        // A thousands separator makes a field more, and another number.
+        if cells.iter().skip(self.header.len()).any(|cell| !cell.is_empty()) {
+            let what = format!("this row has {} fields", cells.len());
+            return Err(Error::text(at, what, format!("expected {}, as in the header", self.header.len())));
+        }
         Ok(has_record.then_some(CsvRow { cells, at }))
     }
 }

@@ -171,7 +171,9 @@ impl SpannedError {
         let names: Vec<&str> = names.into_iter().collect();
         match nearest(name, &names) {
             Some(near) => self.help(format!("did you mean `{near}`?")),
-            None if names.is_empty() || names.len() > 24 => self,
+            None if names.is_empty() => self,
+            None if names.len() > 24 => self
+                .help(format!("the reference of scenario files lists the {} names that are known here", names.len())),
             None => self.help(format!("known: {}", listed(&names))),
         }
     }

@@ -1,7 +1,7 @@
 //! Values laid over a tree: `set` replaces one value by its path (a scale, a cause, an argument, a point of the grid),
 //! `merge` merges a whole tree (`extends`). Both drop the keys for the same setting as a new one.
 
-use crate::decode::replacements;
+use crate::decode::{foreign, replacements};
 use crate::error::{SourceSpan, SpannedError};
 use crate::tree::{Entry, Node, Value};
 
@@ -93,7 +93,9 @@ impl KeyPath {
             }
         }
         if paths.is_empty() {
-            return Ok(());
+            let unknown =
+                |help| SpannedError::new(*origin, format!("unknown key `{key}`")).label("unknown key").help(help);
+            return foreign(key, keys).map_or(Ok(()), |help| Err(unknown(help)));
         }
         let paths: Vec<String> = paths.iter().take(3).map(|path| format!("`{path}`")).collect();
         let paths = paths.join(" or ");

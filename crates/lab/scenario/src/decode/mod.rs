@@ -13,7 +13,7 @@ use crate::error::{SourceSpan, SpannedError};
 use crate::tree::{Entry, Node, Value};
 pub(crate) use changed::{ChangedKey, Changes};
 pub use renamed::replacement;
-pub(crate) use renamed::replacements;
+pub(crate) use renamed::{foreign, replacements};
 pub(crate) use table::*;
 
 /// A type that files can hold.

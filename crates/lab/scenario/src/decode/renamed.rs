@@ -36,15 +36,31 @@ const RENAMED: &[(&str, &str)] = &[
     ("reset", "mark_timeout"),
 ];
 
-/// Keys of other tools: a key of the table where users look for it, and what to use.
-const FOREIGN: &[(&str, &str, &str)] = &[
-    ("mtu", "mss", "use `mss`, the MTU less `header`"),
-    ("min_rto", "rto_min", "use `rto_min`"),
-    ("max_rto", "rto_max", "use `rto_max`"),
-    ("rwnd", "mss", "receivers have no window here: they read at once"),
-    ("congestion_control", "mss", "set `law` of the scheme, in [schemes.NAME]"),
-    ("congestion_control", "law", "use `law`"),
-    ("law", "mss", "set `law` of the scheme, in [schemes.NAME]"),
+/// A key of another tool.
+struct ForeignKey {
+    name: &'static str,
+    /// A key of the table where `here` holds.
+    sibling: &'static str,
+    here: &'static str,
+    /// Help in all other tables.
+    elsewhere: &'static str,
+}
+
+const LAW: &str = "set `law` of the scheme, in [schemes.NAME]";
+const RWND: &str = "receivers have no window here: they read at once";
+
+const FOREIGN: &[ForeignKey] = &[
+    ForeignKey {
+        name: "mtu",
+        sibling: "mss",
+        here: "use `mss`, the MTU less `header`",
+        elsewhere: "use `mss` in [host], the MTU less `header`",
+    },
+    ForeignKey { name: "min_rto", sibling: "rto_min", here: "use `rto_min`", elsewhere: "use `rto_min` in [host]" },
+    ForeignKey { name: "max_rto", sibling: "rto_max", here: "use `rto_max`", elsewhere: "use `rto_max` in [host]" },
+    ForeignKey { name: "rwnd", sibling: "mss", here: RWND, elsewhere: RWND },
+    ForeignKey { name: "congestion_control", sibling: "law", here: "use `law`", elsewhere: LAW },
+    ForeignKey { name: "law", sibling: "mss", here: LAW, elsewhere: LAW },
 ];
 
 /// Returns the keys that may have replaced a former key.
@@ -57,9 +73,11 @@ pub fn replacement(key: &str, known: &[&str]) -> Option<&'static str> {
     replacements(key).find(|new| known.contains(new))
 }
 
-/// Returns the help for a key of another tool in a table with the keys `known`.
-pub(super) fn foreign(key: &str, known: &[&str]) -> Option<&'static str> {
-    FOREIGN.iter().find(|(name, of, _)| *name == key && known.contains(of)).map(|(.., help)| *help)
+/// Returns the help for a key of another tool in a table with the keys `known`. Case and hyphens do not matter.
+pub(crate) fn foreign(key: &str, known: &[&str]) -> Option<&'static str> {
+    let key = key.to_ascii_lowercase().replace('-', "_");
+    let found = FOREIGN.iter().find(|it| it.name == key)?;
+    Some(if known.contains(&found.sibling) { found.here } else { found.elsewhere })
 }
 
 #[cfg(test)]
@@ -86,7 +104,7 @@ mod tests {
         let schema = crate::schema::json_schema();
         let mut all = Vec::new();
         tables(&schema, &mut all);
-        let renames = RENAMED.iter().copied().chain(FOREIGN.iter().map(|&(name, of, _)| (name, of)));
+        let renames = RENAMED.iter().copied().chain(FOREIGN.iter().map(|it| (it.name, it.sibling)));
         for (old, new) in renames {
             assert!(all.iter().any(|keys| keys.contains(&new) && !keys.contains(&old)), "{old}, {new}");
         }
