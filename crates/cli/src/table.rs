@@ -45,7 +45,7 @@ fn no_columns(table: &Table) -> bool {
     table.width() == Some(0)
 }
 
-/// One row a run.
+/// One row per run.
 pub(crate) fn runs(runs: &[RunResults]) -> Sheet {
     let columns = columns(runs);
     let jobs = job_columns(runs);

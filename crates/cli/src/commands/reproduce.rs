@@ -458,7 +458,7 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, CommandFailur
     Ok(Reproduced { figure, judgements, trials, tables, values, windows, runs, out })
 }
 
-/// A row a claim.
+/// One row per claim.
 fn verdicts(done: &[Reproduced]) -> Sheet {
     let rows = done.iter().flat_map(|it| {
         it.judgements.iter().map(|judged| SheetRow {

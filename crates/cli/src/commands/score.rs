@@ -157,7 +157,7 @@ fn wrong(error: &ScoreError) -> CommandFailure {
     CommandFailure::Input(format!("error: {error}"))
 }
 
-/// One row a scheme.
+/// One row per scheme.
 fn totals(scores: &[Score]) -> Sheet {
     let row = |score: &Score| {
         let interval = score.interval.map_or_else(String::new, |[low, high]| format!("{low:.3} to {high:.3}"));

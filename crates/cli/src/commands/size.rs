@@ -479,7 +479,7 @@ impl SizeReport<'_> {
         }
     }
 
-    /// A row a scheme and objective.
+    /// One row per scheme and objective.
     fn answers(&self) -> Sheet {
         let rows = self.found.sized.iter().flat_map(|sized| {
             let least = sized.least.as_ref().map_or(Datum::Absent, |it| Datum::Text(it.value.clone()));

@@ -289,7 +289,7 @@ impl Section {
     fn lead(self, data: &ReportData) -> &'static str {
         match self {
             Section::Warnings => "Read these warnings before using the numbers.",
-            Section::Results => "One row a run. A dot and bold type mark the best of a column.",
+            Section::Results => "One row per run. A dot and bold type mark the best of a column.",
             Section::Claims => "The paper's statements and the measurements here.",
             Section::Averages => {
                 "The mean over all seeds ± half of its 95 % confidence interval (Student’s t). A dot and bold type mark \
@@ -325,7 +325,7 @@ impl Section {
                 "Bytes waiting at the sampled ports; phantom queues, which count bytes that are not there, have an axis of their own."
             }
             Section::Heat => {
-                "A row a sampled port, a colour the longest queue of a moment. A red frame is a link that was down."
+                "One row per sampled port; colour: maximum queue. A red frame marks a link that was down."
             }
             Section::Buffers => "Bytes waiting in each sampled switch, all its ports together.",
             Section::Pauses => "How often and for how long ports were paused by flow control, by where they lie.",

@@ -30,11 +30,11 @@ function drawResults(body) {
     body.append(scroller('sticky means', means.node), means.more);
     body.append(el('details', { 'data-testid': 'single-runs' }, el('summary', {}, `The single runs (${grouped(rows.length)})`),
       el('p', { class: 'lead' }, `A dot and bold type mark the best of a column among the runs with the same ${same.join(', ')}.`), single));
-    body.previousElementSibling.textContent = `${axes.length ? 'One row a scheme and point' : 'One row a scheme'}: the mean over seeds and, behind ±, half of its 95 % confidence interval (Student’s t); no ± where all seeds agree. `
+    body.previousElementSibling.textContent = `${axes.length ? 'One row per scheme and point' : 'One row per scheme'}: the mean over seeds and, behind ±, half of its 95 % confidence interval (Student’s t); no ± where all seeds agree. `
       + `A dot and bold type mark the best mean of a column${axes.length ? ` at the same ${axes.join(', ')}` : ''}; where intervals overlap, the seeds do not decide.`;
   } else {
     body.append(...single);
-    if (same.length) body.previousElementSibling.textContent = `One row a run. A dot and bold type mark the best of a column among the runs with the same ${same.join(', ')}.`;
+    if (same.length) body.previousElementSibling.textContent = `One row per run. A dot and bold type mark the best of a column among the runs with the same ${same.join(', ')}.`;
   }
   if (rows.some((r) => metrics.some((m) => m.few && m.few(r) && m.get(r) != null))) {
     body.append(el('p', { class: 'lead signs', 'data-testid': 'results-signs' }, el('span', { class: 'flag' }, '?'), ` ${FEW_WORDS}.`));
@@ -43,19 +43,19 @@ function drawResults(body) {
     body.append(el('p', { class: 'lead' }, 'Where flows did not finish, times are those of the flows that did, and are not marked best.'));
   }
   for (const line of report.conditions || []) body.append(el('p', { class: 'lead', 'data-testid': 'condition' }, line));
-  const rows = runs.map((r) => [r, r.summary?.law]).filter(([, law]) => law && law.actions && typeof law.actions === 'object');
-  if (rows.length) {
-    const keys = [...new Set(rows.flatMap(([, law]) => Object.keys(law.actions)))].filter((k) => rows.some(([, law]) => Number.isFinite(law.actions[k])));
+  const lawRows = runs.map((r) => [r, r.summary?.law]).filter(([, law]) => law && law.actions && typeof law.actions === 'object');
+  if (lawRows.length) {
+    const keys = [...new Set(lawRows.flatMap(([, law]) => Object.keys(law.actions)))].filter((k) => lawRows.some(([, law]) => Number.isFinite(law.actions[k])));
     const cols = [
       { key: 'run', label: 'run', name: true, get: ([r]) => fullNameOf(r) },
       { key: 'law', label: 'law', get: ([, law]) => law.name ?? null },
       ...keys.map((k) => ({ key: k, label: k.replace(/_/g, ' '), kind: 'count', get: ([, law]) => law.actions[k] ?? null })),
     ];
-    body.append(el('details', {}, el('summary', {}, 'Actions of each law'), scroller('', table(cols, rows, { testid: 'actions-table', caption: 'Actions of each law' }).node)));
+    body.append(el('details', {}, el('summary', {}, 'Actions of each law'), scroller('', table(cols, lawRows, { testid: 'actions-table', caption: 'Actions of each law' }).node)));
   }
 }
 
-/** One row a scheme and point of a grid, with means over seeds. */
+/** One row per scheme and point of a grid, with means over seeds. */
 function meansTable(columns, metrics) {
   const ofFirst = (c) => ({ ...c, get: (g) => c.get(g.run), cell: c.cell ? (g) => c.cell(g.run) : undefined, flag: undefined });
   const kept = columns.filter((c) => c.key === 'run' || c.key.startsWith('axis:')).map(ofFirst);
