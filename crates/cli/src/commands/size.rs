@@ -161,7 +161,7 @@ impl SizeRequest<'_> {
         let choices = match () {
             () if self.search.no_vary => Vec::new(),
             () if self.search.choices.is_empty() => size::default_choices(plain, &schemes),
-            () => self.search.choices.iter().map(choice).collect::<Result<_, _>>()?,
+            () => self.search.choices.iter().map(|(key, text)| choice(key, text)).collect::<Result<_, _>>()?,
         };
         let steps_per_doubling = self.search.steps_per_doubling as usize;
         let sizing = Sizing { schemes, objectives, key, ladder, steps_per_doubling, choices };
@@ -265,7 +265,7 @@ fn normalized_key(key: &str) -> String {
 }
 
 /// A choice as the command line has it: values between commas, or an array in TOML, as for `--vary`.
-fn choice((key, text): &(String, String)) -> Result<Choice, CommandFailure> {
+fn choice(key: &str, text: &str) -> Result<Choice, CommandFailure> {
     let values: Vec<String> = match text.trim().parse::<toml_edit::Value>() {
         Ok(toml_edit::Value::Array(array)) => array.iter().map(unquoted).collect(),
         _ => text.split(',').map(|it| it.trim().to_owned()).collect(),

@@ -324,9 +324,7 @@ impl Section {
             Section::Queues => {
                 "Bytes waiting at the sampled ports; phantom queues, which count bytes that are not there, have an axis of their own."
             }
-            Section::Heat => {
-                "One row per sampled port; colour: maximum queue. A red frame marks a link that was down."
-            }
+            Section::Heat => "One row per sampled port; colour: maximum queue. A red frame marks a link that was down.",
             Section::Buffers => "Bytes waiting in each sampled switch, all its ports together.",
             Section::Pauses => "How often and for how long ports were paused by flow control, by where they lie.",
             Section::Traces => "Internal state of the laws, one panel a run.",

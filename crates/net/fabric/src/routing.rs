@@ -264,7 +264,8 @@ impl Routes {
     pub fn back(
         &self,
         network: &Network,
-        (from, to): (HostId, HostId),
+        from: HostId,
+        to: HostId,
         switch: NodeId,
         hash: impl Fn(NodeId) -> u64,
     ) -> Option<LinkId> {
@@ -532,19 +533,19 @@ mod tests {
         for hash in (0..16).map(mix64) {
             let there = routes.path(&network, from, to, |_, ports| below(hash, ports));
             let reversed = |link: LinkId| Some(network.links()[link.index()].reverse);
-            assert_eq!(routes.back(&network, (from, to), far, |_| hash), reversed(there[1]));
-            assert_eq!(routes.back(&network, (from, to), near, |_| hash), reversed(there[0]));
-            assert_eq!(routes.back(&network, (to, from), far, |_| hash), Some(there[2]));
+            assert_eq!(routes.back(&network, from, to, far, |_| hash), reversed(there[1]));
+            assert_eq!(routes.back(&network, from, to, near, |_| hash), reversed(there[0]));
+            assert_eq!(routes.back(&network, to, from, far, |_| hash), Some(there[2]));
             back.extend(reversed(there[1]));
         }
         assert_eq!(back.len(), 3);
         let avoided = back.pop_first().unwrap();
         let avoiding = Routes::without(&network, &BTreeSet::from([avoided])).unwrap();
-        let found = (0..16).map(mix64).map(|hash| avoiding.back(&network, (from, to), far, |_| hash));
+        let found = (0..16).map(mix64).map(|hash| avoiding.back(&network, from, to, far, |_| hash));
         assert_eq!(found.flatten().collect::<BTreeSet<_>>(), back);
-        assert!((0..16).map(mix64).any(|hash| avoiding.back(&network, (from, to), far, |_| hash).is_none()));
+        assert!((0..16).map(mix64).any(|hash| avoiding.back(&network, from, to, far, |_| hash).is_none()));
         // From a host of the far switch to itself nothing passes the near one.
-        assert_eq!(routes.back(&network, (to, to), near, |_| 0), None);
+        assert_eq!(routes.back(&network, to, to, near, |_| 0), None);
     }
 
     #[test]

@@ -50,6 +50,17 @@ pub(crate) struct BesideKinds {
     pub(crate) since: bool,
 }
 
+/// State of a queued packet that few runs need, apart from the packet.
+#[derive(Clone, Copy)]
+struct PacketExtra {
+    report: TelemetrySlot,
+    since: ScheduleKey,
+}
+
+impl PacketExtra {
+    const NONE: Self = Self { report: TelemetrySlot::NONE, since: ScheduleKey::BEGINNING };
+}
+
 /// Per-packet state stored outside of the packets.
 struct PacketExtras {
     /// Set if any of it is kept.
@@ -82,18 +93,20 @@ impl PacketExtras {
         }
     }
 
-    fn set(&mut self, slot: usize, (report, since): (TelemetrySlot, ScheduleKey)) {
-        if let Some(extras) = self.reports.get_mut(slot) {
-            *extras = report;
+    fn set(&mut self, slot: usize, extra: PacketExtra) {
+        if let Some(report) = self.reports.get_mut(slot) {
+            *report = extra.report;
         }
-        if let Some(extras) = self.since.get_mut(slot) {
-            *extras = since;
+        if let Some(since) = self.since.get_mut(slot) {
+            *since = extra.since;
         }
     }
 
-    fn get(&self, slot: usize) -> (TelemetrySlot, ScheduleKey) {
-        let report = self.reports.get(slot).copied();
-        (report.unwrap_or(TelemetrySlot::NONE), self.since.get(slot).copied().unwrap_or(ScheduleKey::BEGINNING))
+    fn get(&self, slot: usize) -> PacketExtra {
+        PacketExtra {
+            report: self.reports.get(slot).copied().unwrap_or(TelemetrySlot::NONE),
+            since: self.since.get(slot).copied().unwrap_or(ScheduleKey::BEGINNING),
+        }
     }
 }
 
@@ -185,7 +198,7 @@ impl Fifos {
     /// Appends a packet. Returns whether the link was empty.
     #[inline(always)]
     pub(crate) fn push(&mut self, link: usize, packet: Packet) -> bool {
-        self.append(link, &packet, (packet.time, packet.label), TelemetrySlot::NONE, ScheduleKey::BEGINNING)
+        self.append(link, &packet, packet.time, packet.label, PacketExtra::NONE)
     }
 
     /// Appends a packet with its transit through a port, the data that it carries, and its tie-break key. Returns whether
@@ -199,25 +212,18 @@ impl Fifos {
         report: TelemetrySlot,
         since: ScheduleKey,
     ) -> bool {
-        self.append(link, packet, (passage.arrives, packet.label_behind(passage)), report, since)
+        self.append(link, packet, passage.arrives, packet.label_behind(passage), PacketExtra { report, since })
     }
 
     /// Appends a packet. It is copied and then changed in its slot, as in [`FifoParts::pass_on`].
     #[inline(always)]
-    fn append(
-        &mut self,
-        link: usize,
-        packet: &Packet,
-        (time, label): (Time, u16),
-        report: TelemetrySlot,
-        since: ScheduleKey,
-    ) -> bool {
+    fn append(&mut self, link: usize, packet: &Packet, time: Time, label: u16, extra: PacketExtra) -> bool {
         let mut ring = &mut self.rings[link];
         if ring.is_full() {
             if !self.grow(link) {
                 let mut packet = packet.at(time);
                 packet.label = label;
-                self.push_behind(link, packet, (report, since));
+                self.push_behind(link, packet, extra);
                 return false;
             }
             ring = &mut self.rings[link];
@@ -231,14 +237,14 @@ impl Fifos {
         stored.time = time;
         stored.label = label;
         if self.overflow.extras.is_kept {
-            self.overflow.extras.set(slot, (report, since));
+            self.overflow.extras.set(slot, extra);
         }
         was_empty
     }
 
     /// Appends a packet behind a ring that is full.
     #[inline(never)]
-    fn push_behind(&mut self, link: usize, packet: Packet, extras: (TelemetrySlot, ScheduleKey)) {
+    fn push_behind(&mut self, link: usize, packet: Packet, extra: PacketExtra) {
         let chunks = &mut self.overflow.chunks[link];
         if chunks.back().is_none_or(|chunk| chunk.slots.len() == CHUNK) {
             let kinds = self.overflow.extras.kinds();
@@ -259,7 +265,7 @@ impl Fifos {
                 last.is_none_or(|last| last.0.time <= packet.time),
                 "a packet overtakes another on link {link}"
             );
-            chunk.extras.set(chunk.slots.len(), extras);
+            chunk.extras.set(chunk.slots.len(), extra);
             chunk.slots.push(RingSlot(packet));
         }
     }
@@ -425,8 +431,8 @@ impl Fifos {
         for after in 0..old.len {
             let (from, to) = (old.slot(after), (base + after) as usize);
             self.store[to] = self.store[from];
-            let extras = self.overflow.extras.get(from);
-            self.overflow.extras.set(to, extras);
+            let extra = self.overflow.extras.get(from);
+            self.overflow.extras.set(to, extra);
         }
         self.outgrown[(size / 2).ilog2() as usize].push(old.base);
         self.rings[link] = LinkRing { base, mask: size - 1, head: 0, len: old.len };

@@ -15,7 +15,7 @@ use crate::optional_index::OptionalIndex;
 use crate::packet::{Packet, TelemetrySlot};
 use crate::recorder::LossLog;
 use crate::reports::{Reports, TelemetryRecord};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, TimeWindow};
 use crate::tie_break::ScheduleKey;
 
 /// A port and the destination of its link: one cache line.
@@ -215,7 +215,7 @@ fn way_back(switch: NodeId, packet: &Packet, setup: &Setup) -> Option<LinkId> {
         return None;
     }
     let hash = |switch| packet.path_hash(switch_salt(setup.seed, switch));
-    setup.routes.at(packet.time).back(&setup.network, (flow.src, flow.dst), switch, hash)
+    setup.routes.at(packet.time).back(&setup.network, flow.src, flow.dst, switch, hash)
 }
 
 /// The reason why the hot loop ended.
@@ -237,7 +237,7 @@ impl Links {
         &mut self,
         tree: &mut impl Merge,
         mut turn: u64,
-        (start, end): (Time, Time),
+        window: TimeWindow,
         chooser: Chooser,
         salts: Salts,
         params: &[PortParams],
@@ -269,7 +269,8 @@ impl Links {
                         return (Stopped::Full { turn, fifo: target }, forwarded);
                     }
                     let head = fifos.drop_first(input);
-                    turn = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
+                    turn = tree
+                        .replace(turn, if head < window.end { follow(turn, head.since(window.start)) } else { DONE });
                     forwarded += 1;
                     let idle_at = port.idle_at();
                     let passage = port.enqueue_exact(&params[port.params as usize], salts.of(link), &arrival);
@@ -292,7 +293,7 @@ impl Links {
             }
             // The next turn does not depend on the fate of this packet: computing it first makes it available earlier.
             let head = fifos.drop_first(input);
-            turn = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
+            turn = tree.replace(turn, if head < window.end { follow(turn, head.since(window.start)) } else { DONE });
             forwarded += 1;
             let Some(passage) = port.enqueue_exact(&params[port.params as usize], salts.of(link), &arrival) else {
                 loss_counters.count(link, &fifos.at(place), DropCause::Full);

@@ -9,7 +9,7 @@ use crate::host::{Context, DependencyNotice, Nic, PartitionHosts};
 use crate::layout::Layout;
 use crate::optional_index::OptionalIndex;
 use crate::packet::{Packet, TelemetrySlot};
-use crate::plane::Plane;
+use crate::plane::{HostPorts, Plane};
 use crate::prefetch::AHEAD;
 use crate::recorder::identify;
 use crate::tie_break::HostTies;
@@ -261,7 +261,7 @@ impl<L: ControlLaw> Partition<L> {
         for node in 0..self.host_of.len() {
             examined += self.plane.check(node, now, setup).map_err(|error| (name(node), error))?;
             let Some(host) = self.host_of[node].get() else { continue };
-            let (link, _) = self.plane.host_ports(node, setup);
+            let HostPorts { nic: link, .. } = self.plane.host_ports(node, setup);
             let next = self.hosts.next_at(host as usize, self.plane.idle_at(link));
             if next.is_set() {
                 scheduled.push((node, next));
@@ -281,7 +281,7 @@ impl<L: ControlLaw> Partition<L> {
     pub(crate) fn links(&self, ended: Time, setup: &Setup) -> Vec<LinkOutcome> {
         let mut links: Vec<LinkOutcome> = self.plane.outcomes(ended, setup).collect();
         for (host, &node) in self.node_of.iter().enumerate() {
-            let (nic, _) = self.plane.host_ports(node as usize, setup);
+            let HostPorts { nic, .. } = self.plane.host_ports(node as usize, setup);
             (links[nic].pauses, links[nic].paused) = self.hosts.pauses(host, ended);
             links[nic].credit_drops = self.hosts.credit_drops(host);
         }
@@ -291,18 +291,19 @@ impl<L: ControlLaw> Partition<L> {
     /// Runs a host to `end`: an arrival goes before the host's own starts, timers and sends of the same time.
     fn run_host<F: Fn(&FlowSpec, &PathInfo) -> L>(&mut self, node: usize, end: Time, context: &Context<F>) {
         let host = self.host_of[node].position();
-        let (link, fifo) = self.plane.host_ports(node, context.setup);
+        let ports = self.plane.host_ports(node, context.setup);
+        let HostPorts { nic: link, arrivals: fifo } = ports;
         if !self.ties.is_empty() {
-            return self.run_host_by_schedule(node, (link, fifo), end, context);
+            return self.run_host_by_schedule(node, ports, end, context);
         }
         if !self.recorded.is_empty() {
-            return self.run_host_recorded(node, (link, fifo), end, context);
+            return self.run_host_recorded(node, ports, end, context);
         }
         (0..AHEAD).for_each(|behind| self.plane.prefetch_report(fifo, behind));
         loop {
             let mut nic = NicPort { plane: &mut self.plane, node, link, setup: context.setup, noting: None };
             while self.hosts.notices.is_empty() {
-                let Some((arrival, local)) = due(nic.plane, &self.hosts, node, host, (link, fifo), end) else {
+                let Some((arrival, local)) = due(nic.plane, &self.hosts, node, host, ports, end) else {
                     return;
                 };
                 if arrival <= local {
@@ -324,12 +325,13 @@ impl<L: ControlLaw> Partition<L> {
     fn run_host_recorded<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         node: usize,
-        (link, fifo): (usize, usize),
+        ports: HostPorts,
         end: Time,
         context: &Context<F>,
     ) {
+        let HostPorts { nic: link, arrivals: fifo } = ports;
         let (host, setup) = (self.host_of[node].position(), context.setup);
-        while let Some((arrival, local)) = due(&mut self.plane, &self.hosts, node, host, (link, fifo), end) {
+        while let Some((arrival, local)) = due(&mut self.plane, &self.hosts, node, host, ports, end) {
             let noting = Some(Noting { ties: None });
             if arrival <= local {
                 let (packet, report) = self.plane.pop(fifo);
@@ -379,12 +381,13 @@ impl<L: ControlLaw> Partition<L> {
     fn run_host_by_schedule<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         node: usize,
-        (link, fifo): (usize, usize),
+        ports: HostPorts,
         end: Time,
         context: &Context<F>,
     ) {
+        let HostPorts { nic: link, arrivals: fifo } = ports;
         let host = self.host_of[node].position();
-        while let Some((arrival, local)) = due(&mut self.plane, &self.hosts, node, host, (link, fifo), end) {
+        while let Some((arrival, local)) = due(&mut self.plane, &self.hosts, node, host, ports, end) {
             let now = arrival.min(local);
             let ties = &mut self.ties[host];
             ties.advance(now);
@@ -450,11 +453,11 @@ fn due<L: ControlLaw>(
     hosts: &PartitionHosts<L>,
     node: usize,
     host: usize,
-    (link, fifo): (usize, usize),
+    ports: HostPorts,
     end: Time,
 ) -> Option<(Time, Time)> {
-    let arrival = plane.head(fifo);
-    let local = hosts.next_at(host, plane.idle_at(link));
+    let arrival = plane.head(ports.arrivals);
+    let local = hosts.next_at(host, plane.idle_at(ports.nic));
     let now = arrival.min(local);
     if now >= end {
         plane.schedule().activate(node, now);

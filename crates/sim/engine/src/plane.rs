@@ -14,7 +14,7 @@ use crate::links::{Chooser, Egress, LinkOutlet, Links, Mail, Salts, Stopped};
 use crate::merge::{DONE, Entrants, Merge, MergeTree, follow};
 use crate::packet::{Packet, TelemetrySlot};
 use crate::recorder::{LossLog, Recorder};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, TimeWindow};
 use crate::shared_buffer::{SharedBufferNode, SwitchContext};
 use crate::ticks::Ticks;
 use crate::tie_break::ScheduleKey;
@@ -26,6 +26,15 @@ struct Extended {
     extras: PortExtras<Packet>,
     /// Set if its node has it among its backlogged ports.
     listed: bool,
+}
+
+/// Ports of a host's node, by their numbers in the partition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostPorts {
+    /// Link by which the host sends.
+    pub(crate) nic: usize,
+    /// FIFO of the packets that arrive at it.
+    pub(crate) arrivals: usize,
 }
 
 pub(crate) struct Plane {
@@ -79,10 +88,10 @@ impl Plane {
         (*self.links.fifos.parts().first(fifo).1, self.links.fifos.since(fifo))
     }
 
-    /// Returns the NIC of a host's node and the FIFO of its arrivals.
-    pub(crate) fn host_ports(&self, node: usize, setup: &Setup) -> (usize, usize) {
+    /// Returns the ports of a host's node.
+    pub(crate) fn host_ports(&self, node: usize, setup: &Setup) -> HostPorts {
         let up = setup.network.links_out(NodeId(self.first_node + node as u32)).start - self.first_link;
-        (up as usize, self.inputs[node].0 as usize)
+        HostPorts { nic: up as usize, arrivals: self.inputs[node].0 as usize }
     }
 
     #[inline]
@@ -187,8 +196,9 @@ impl Plane {
                 next = next.min(head);
             }
         }
+        let window = TimeWindow { start, end };
         if let Some(shared) = self.shared_of[node] {
-            self.run_shared(node, shared as usize, &mut entrants, (first, start, end), setup);
+            self.run_shared(node, shared as usize, &mut entrants, first, window, setup);
             next = entrants.inputs().map(|input| self.links.fifos.head(input)).fold(next, Time::min);
             next = next.min(self.shared[shared as usize].next_at());
             self.entrants = entrants;
@@ -196,10 +206,10 @@ impl Plane {
             return;
         }
         match entrants.tree() {
-            MergeTree::One(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
-            MergeTree::Few(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
-            MergeTree::Some(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
-            MergeTree::Many(tree, winner) => self.forward_all(tree, winner, node, (start, end), setup),
+            MergeTree::One(mut tree, winner) => self.forward_all(&mut tree, winner, node, window, setup),
+            MergeTree::Few(mut tree, winner) => self.forward_all(&mut tree, winner, node, window, setup),
+            MergeTree::Some(mut tree, winner) => self.forward_all(&mut tree, winner, node, window, setup),
+            MergeTree::Many(tree, winner) => self.forward_all(tree, winner, node, window, setup),
         }
         // Only the links that had something may have another first packet now.
         next = entrants.inputs().map(|input| self.links.fifos.head(input)).fold(next, Time::min);
@@ -246,17 +256,18 @@ impl Plane {
         node: usize,
         place: usize,
         entrants: &mut Entrants,
-        window: (usize, Time, Time),
+        first_input: usize,
+        window: TimeWindow,
         setup: &Setup,
     ) {
-        let (switch, mut context) = self.around(node, place, window.1, setup);
+        let (switch, mut context) = self.around(node, place, window.start, setup);
         let arrived = match entrants.tree() {
-            MergeTree::One(mut tree, winner) => switch.run(&mut tree, winner, window, &mut context),
-            MergeTree::Few(mut tree, winner) => switch.run(&mut tree, winner, window, &mut context),
-            MergeTree::Some(mut tree, winner) => switch.run(&mut tree, winner, window, &mut context),
-            MergeTree::Many(tree, winner) => switch.run(tree, winner, window, &mut context),
+            MergeTree::One(mut tree, winner) => switch.run(&mut tree, winner, first_input, window, &mut context),
+            MergeTree::Few(mut tree, winner) => switch.run(&mut tree, winner, first_input, window, &mut context),
+            MergeTree::Some(mut tree, winner) => switch.run(&mut tree, winner, first_input, window, &mut context),
+            MergeTree::Many(tree, winner) => switch.run(tree, winner, first_input, window, &mut context),
         };
-        switch.finish(window.2, &mut context);
+        switch.finish(window.end, &mut context);
         self.forwarded += arrived;
     }
 
@@ -283,23 +294,16 @@ impl Plane {
 
     /// Forwards packets in the order of a tree. Handles the cases that the hot loop leaves to it.
     #[inline(always)]
-    fn forward_all(
-        &mut self,
-        tree: &mut impl Merge,
-        mut winner: u64,
-        node: usize,
-        (start, end): (Time, Time),
-        setup: &Setup,
-    ) {
-        let (chooser, salts) = (self.chooser(node, start, setup), self.salts());
+    fn forward_all(&mut self, tree: &mut impl Merge, mut winner: u64, node: usize, window: TimeWindow, setup: &Setup) {
+        let (chooser, salts) = (self.chooser(node, window.start, setup), self.salts());
         if setup.symmetric {
-            return self.forward_reversing(tree, winner, node, (start, end), (chooser, setup));
+            return self.forward_reversing(tree, winner, node, window, setup);
         }
         while winner != DONE {
             let (stopped, forwarded) = self.links.forward_while_plain(
                 tree,
                 winner,
-                (start, end),
+                window,
                 chooser,
                 salts,
                 &self.params,
@@ -312,7 +316,8 @@ impl Plane {
                 Stopped::Full { turn, .. } | Stopped::Extended { turn, .. } => {
                     let link = if let Stopped::Extended { link, .. } = stopped { Some(link) } else { None };
                     let head = self.forward_first(node, tree.input(turn), link, chooser, setup);
-                    winner = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
+                    let key = if head < window.end { follow(turn, head.since(window.start)) } else { DONE };
+                    winner = tree.replace(turn, key);
                 }
             }
         }
@@ -343,14 +348,16 @@ impl Plane {
         tree: &mut impl Merge,
         mut winner: u64,
         node: usize,
-        (start, end): (Time, Time),
-        (chooser, setup): (Chooser, &Setup),
+        window: TimeWindow,
+        setup: &Setup,
     ) {
+        let chooser = self.chooser(node, window.start, setup);
         while winner != DONE {
             let input = tree.input(winner);
             let packet = self.links.fifos.pop(input);
             let head = self.links.fifos.head(input);
-            winner = tree.replace(winner, if head < end { follow(winner, head.since(start)) } else { DONE });
+            let key = if head < window.end { follow(winner, head.since(window.start)) } else { DONE };
+            winner = tree.replace(winner, key);
             self.forwarded += 1;
             self.enqueue(node, chooser.link(&packet, setup), packet, setup);
         }

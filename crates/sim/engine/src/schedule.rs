@@ -8,6 +8,13 @@ use units::{Span, Time};
 /// Windows in the ring; a power of two, 64 to a summary word.
 const RING: u64 = 256;
 
+/// A window of simulated time: a node handles the packets that arrive in it together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeWindow {
+    pub(crate) start: Time,
+    pub(crate) end: Time,
+}
+
 pub(crate) struct Schedule {
     /// The length of a window.
     length: Span,

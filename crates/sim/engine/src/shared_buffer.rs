@@ -16,6 +16,7 @@ use crate::controllers::{ControllerMessage, Controllers};
 use crate::links::{Chooser, Links, Salts};
 use crate::merge::{DONE, Merge, follow};
 use crate::packet::Packet;
+use crate::schedule::TimeWindow;
 use crate::ticks::Ticks;
 use crate::tie_break::SwitchTies;
 
@@ -268,11 +269,12 @@ impl SharedBufferNode {
         &mut self,
         tree: &mut impl Merge,
         mut winner: u64,
-        (first_input, start, end): (usize, Time, Time),
+        first_input: usize,
+        window: TimeWindow,
         context: &mut SwitchContext,
     ) -> u64 {
         if self.ties.is_some() {
-            return self.run_by_schedule(tree, winner, (first_input, start, end), context);
+            return self.run_by_schedule(tree, winner, first_input, window, context);
         }
         let mut arrived = 0;
         while winner != DONE {
@@ -291,7 +293,8 @@ impl SharedBufferNode {
                 if let Some(reports) = &leaving.links.reports {
                     reports.prefetch_next(report);
                 }
-                winner = tree.replace(winner, if head < end { follow(winner, head.since(start)) } else { DONE });
+                winner = tree
+                    .replace(winner, if head < window.end { follow(winner, head.since(window.start)) } else { DONE });
                 arrived += 1;
                 let from = usize::from(leaving.port_of[input - first_input]);
                 leaving.on_packet(switch, from, &mut Carried { packet, report }, chooser, setup);
@@ -306,7 +309,8 @@ impl SharedBufferNode {
         &mut self,
         tree: &mut impl Merge,
         mut winner: u64,
-        (first_input, start, end): (usize, Time, Time),
+        first_input: usize,
+        window: TimeWindow,
         context: &mut SwitchContext,
     ) -> u64 {
         let mut arrived = 0;
@@ -320,7 +324,8 @@ impl SharedBufferNode {
                 let (place, head) = context.links.fifos.pop_slot(input);
                 let (packet, report) = (context.links.fifos.at(place), context.links.fifos.report(place));
                 tied.push(ties.arriving(input - first_input, packet, report, since));
-                winner = tree.replace(winner, if head < end { follow(winner, head.since(start)) } else { DONE });
+                winner = tree
+                    .replace(winner, if head < window.end { follow(winner, head.since(window.start)) } else { DONE });
             }
             tied.sort_by_key(|it| it.order);
             for arriving in tied.drain(..) {

@@ -83,7 +83,10 @@ pub(crate) fn slowest_flows_are_shown_with_typical_ones(browser: &mut Browser) -
             "[...document.querySelectorAll('[data-testid=traits-table] tr')].find((r) => r.textContent.includes('{words}')).textContent"
         )
     };
-    page.check("stars", &format!("{}.endsWith('5.83×*') && !{}.includes('*')", row("cuts on congestion"), row("size")))?;
+    page.check(
+        "stars",
+        &format!("{}.endsWith('5.83×*') && !{}.includes('*')", row("cuts on congestion"), row("size")),
+    )?;
     page.check(
         "units",
         &format!("{}.includes('551\u{a0}kB') && {}.includes('22.4\u{a0}%')", row("size"), row("marked")),

@@ -42,6 +42,14 @@ pub(super) struct PacketMeta {
     pub(super) marked: bool,
 }
 
+/// Port, class and time at which a packet is taken into service.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ServiceStart {
+    pub(super) port: usize,
+    pub(super) class: usize,
+    pub(super) now: Time,
+}
+
 pub(super) const NOWHERE: u16 = u16::MAX;
 
 /// Packets of one class that wait in a port.
@@ -236,8 +244,9 @@ impl ServiceState {
         before: Span,
         item: &impl QueueItem,
         meta: PacketMeta,
-        (port, class, now): (usize, usize, Time),
+        start: ServiceStart,
     ) -> Departure {
+        let ServiceStart { port, class, now } = start;
         self.serving = params.exact_service(meta.size);
         self.idle_at = now + params.service(meta.size);
         let mut marked = meta.marked;

@@ -18,7 +18,7 @@ use units::{Bytes, Span, Time};
 
 use super::earliest::Earliest;
 use super::pool::{BufferAdmission, BufferPool};
-use super::port::{Departure, NOWHERE, PacketMeta, SharedPort, WaitingPacket};
+use super::port::{Departure, NOWHERE, PacketMeta, ServiceStart, SharedPort, WaitingPacket};
 use super::{CLASSES, PfcAction, Switch};
 use crate::QueueItem;
 use crate::arrival::{Arrival, draw};
@@ -209,7 +209,8 @@ impl<P: SwitchItem> SharedSwitch<P> {
             let before = port.before(class);
             let SharedPort { service, queues, phantom, .. } = port;
             let Some(WaitingPacket { item, .. }) = queues[class].ring.front() else { return };
-            let departure = service.begin(params, *phantom, before, item, meta, (index, class, now));
+            let departure =
+                service.begin(params, *phantom, before, item, meta, ServiceStart { port: index, class, now });
             self.next.set(index, service.next_at());
             out.depart(item, &departure);
             queues[class].ring.drop_front();
@@ -257,7 +258,8 @@ impl<P: SwitchItem> SharedSwitch<P> {
         let port = &mut self.ports[index];
         let params = &self.params[port.service.params as usize];
         let before = port.before(class);
-        let departure = port.service.begin(params, port.phantom, before, item, meta, (index, class, now));
+        let departure =
+            port.service.begin(params, port.phantom, before, item, meta, ServiceStart { port: index, class, now });
         let next = port.service.next_at();
         if next != self.next.time_of(index) {
             self.next.set(index, next);
