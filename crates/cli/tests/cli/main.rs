@@ -54,6 +54,7 @@ mod reproduce;
 #[cfg(all(target_os = "linux", feature = "transport"))]
 mod score;
 mod services;
+mod signatures;
 mod size;
 mod stopped;
 mod structure;

@@ -20,7 +20,7 @@ struct Ymm(__m256i);
 impl Vector for Ymm {
     const BYTES: usize = 32;
     type Table = [u8; 32];
-    type Split = (Self, Self);
+    type Split = [Self; 2];
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
@@ -51,17 +51,17 @@ impl Vector for Ymm {
     }
 
     #[inline(always)]
-    fn split(self) -> (Self, Self) {
+    fn split(self) -> [Self; 2] {
         // SAFETY: there is AVX2, as `self` exists.
         unsafe {
             let low = _mm256_set1_epi8(0x0f);
             let high = _mm256_and_si256(_mm256_srli_epi64::<4>(self.0), low);
-            (Self(_mm256_and_si256(self.0, low)), Self(high))
+            [Self(_mm256_and_si256(self.0, low)), Self(high)]
         }
     }
 
     #[inline(always)]
-    fn times((low, high): (Self, Self), table: [u8; 32]) -> Self {
+    fn times([low, high]: [Self; 2], table: [u8; 32]) -> Self {
         // SAFETY: there is AVX2, as `low` exists; both loads are within the table's 32 bytes.
         unsafe {
             let lows = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));

@@ -18,7 +18,7 @@ struct Quad(uint8x16_t);
 impl Vector for Quad {
     const BYTES: usize = 16;
     type Table = [u8; 32];
-    type Split = (Self, Self);
+    type Split = [Self; 2];
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
@@ -49,13 +49,13 @@ impl Vector for Quad {
     }
 
     #[inline(always)]
-    fn split(self) -> (Self, Self) {
+    fn split(self) -> [Self; 2] {
         // SAFETY: there is NEON, as `self` exists.
-        unsafe { (Self(vandq_u8(self.0, vdupq_n_u8(0x0f))), Self(vshrq_n_u8::<4>(self.0))) }
+        unsafe { [Self(vandq_u8(self.0, vdupq_n_u8(0x0f))), Self(vshrq_n_u8::<4>(self.0))] }
     }
 
     #[inline(always)]
-    fn times((low, high): (Self, Self), table: [u8; 32]) -> Self {
+    fn times([low, high]: [Self; 2], table: [u8; 32]) -> Self {
         // SAFETY: there is NEON, as `low` exists; both loads are within the table's 32 bytes.
         unsafe {
             let (lows, highs) = (vld1q_u8(table.as_ptr()), vld1q_u8(table.as_ptr().add(16)));

@@ -304,7 +304,7 @@ fn cells(line: &str, source: Option<u32>, line_start: usize) -> Result<Vec<(Cow<
 fn flow(columns: &[ListColumn], cells: &[(Cow<'_, str>, SourceSpan)]) -> Result<Flow, SpannedError> {
     let cell = |wanted: ListColumn| {
         let index = columns.iter().position(|column| column.is_like(wanted))?;
-        Some((columns[index], (cells[index].0.as_ref(), cells[index].1)))
+        Some((columns[index], Located { value: cells[index].0.as_ref(), origin: cells[index].1 }))
     };
     let needed =
         |wanted: ListColumn| cell(wanted).ok_or_else(|| SpannedError::new(SourceSpan::NOWHERE, "a column is missing"));
@@ -326,10 +326,10 @@ fn flow(columns: &[ListColumn], cells: &[(Cow<'_, str>, SourceSpan)]) -> Result<
 }
 
 /// The time in a cell of a column called `heading`, if there is one.
-fn time(column: ListColumn, text: (&str, SourceSpan), heading: &str) -> Result<Option<Located<Span>>, SpannedError> {
+fn time(column: ListColumn, text: Located<&str>, heading: &str) -> Result<Option<Located<Span>>, SpannedError> {
     match column {
         ListColumn::Start(Some(unit)) | ListColumn::Compute(Some(unit)) => optional(text, |text| in_unit(text, unit)),
-        _ => optional(text, |text| Value::string(text)).map_err(|error| match text.0.parse::<f64>() {
+        _ => optional(text, |text| Value::string(text)).map_err(|error| match text.value.parse::<f64>() {
             Ok(_) => error.help(format!("give a unit, as in 100us, or name the column {heading}_us, {heading}_s, ...")),
             Err(_) => error,
         }),
@@ -359,12 +359,12 @@ fn events(cell: &str) -> Value {
     }
 }
 
-fn required<T: Field>(cell: (&str, SourceSpan), value: impl Fn(&str) -> Value) -> Result<T, SpannedError> {
-    T::decode(&Node { value: value(cell.0), origin: cell.1 })
+fn required<T: Field>(cell: Located<&str>, value: impl Fn(&str) -> Value) -> Result<T, SpannedError> {
+    T::decode(&Node { value: value(cell.value), origin: cell.origin })
 }
 
-fn optional<T: Field>(cell: (&str, SourceSpan), value: impl Fn(&str) -> Value) -> Result<Option<T>, SpannedError> {
-    if cell.0.is_empty() { Ok(None) } else { required(cell, value).map(Some) }
+fn optional<T: Field>(cell: Located<&str>, value: impl Fn(&str) -> Value) -> Result<Option<T>, SpannedError> {
+    if cell.value.is_empty() { Ok(None) } else { required(cell, value).map(Some) }
 }
 
 #[cfg(test)]

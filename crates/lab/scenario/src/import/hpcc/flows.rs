@@ -68,15 +68,15 @@ pub(super) fn read(
     let mut flows = Vec::with_capacity(lines.len());
     let mut early = 0u64;
     for (src, dst, line) in lines {
-        let group = parsed::<u32>(line[2], "a priority group")?;
-        let size = parsed::<u64>(line[size_at], "a size")?;
+        let group = parsed::<u32>(line[2].0, line[2].1, "a priority group")?;
+        let size = parsed::<u64>(line[size_at].0, line[size_at].1, "a size")?;
         let bytes = size.saturating_mul(if older { payload.into() } else { 1 });
         let bytes = flow_size(bytes, payload, line[size_at].1)?;
-        let exact = parsed::<Decimal>(line[start_at], "a start in seconds")?;
+        let exact = parsed::<Decimal>(line[start_at].0, line[start_at].1, "a start in seconds")?;
         if exact.of(1) > 1_000_000 {
             return Err(SpannedError::new(line[start_at].1, "a start beyond 10^6 s").label("too late"));
         }
-        let start = as_read(parsed(line[start_at], "a start in seconds")?);
+        let start = as_read(parsed(line[start_at].0, line[start_at].1, "a start in seconds")?);
         early += u64::from(Decimal::new(start.unsigned_ps(), 12) != exact);
         flows.push(HpccFlow { src, dst, group, bytes, start });
     }
@@ -102,10 +102,9 @@ fn as_read(seconds: f64) -> Span {
     Span::from_ns(whole * 1_000_000_000 + ns)
 }
 
-fn parsed<T: Number>(token: (&str, SourceSpan), expected: &str) -> Result<T, SpannedError> {
-    super::parsed(token.0, token.1, || {
-        SpannedError::new(token.1, format!("expected {expected}, found `{}`", token.0))
-            .label(format!("expected {expected}"))
+fn parsed<T: Number>(token: &str, origin: SourceSpan, expected: &str) -> Result<T, SpannedError> {
+    super::parsed(token, origin, || {
+        SpannedError::new(origin, format!("expected {expected}, found `{token}`")).label(format!("expected {expected}"))
     })
 }
 

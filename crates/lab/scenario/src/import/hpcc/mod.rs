@@ -130,29 +130,37 @@ pub fn import_hpcc(
     names: &HpccNames<'_>,
 ) -> Result<Imported, Error> {
     let mut sources = Sources::default();
-    let topology = (topology, sources.add_file(names.topology, topology, NUMBERS));
-    let flows = (flows, sources.add_file(names.flows, flows, NUMBERS));
-    let config = config.map(|text| (text, sources.add_file(names.config, text, SETTINGS)));
+    let topology = InputText { text: topology, source: sources.add_file(names.topology, topology, NUMBERS) };
+    let flows = InputText { text: flows, source: sources.add_file(names.flows, flows, NUMBERS) };
+    let config = config.map(|text| InputText { text, source: sources.add_file(names.config, text, SETTINGS) });
     imported(topology, flows, config, names).map_err(|error| sources.explain(error))
 }
 
+/// The text of an input file.
+#[derive(Clone, Copy)]
+struct InputText<'a> {
+    text: &'a str,
+    /// Its number among the sources.
+    source: u32,
+}
+
 fn imported(
-    topology: (&str, u32),
-    flows: (&str, u32),
-    config: Option<(&str, u32)>,
+    topology: InputText<'_>,
+    flows: InputText<'_>,
+    config: Option<InputText<'_>>,
     names: &HpccNames<'_>,
 ) -> Result<Imported, SpannedError> {
     let mut notes = Vec::new();
     let settings = if config.is_some() { SettingsSource::File } else { SettingsSource::Defaults };
-    let config = config.map_or_else(|| Ok(Config::default()), |(text, source)| config::read(text, source))?;
-    let network = topology::read(topology.0, topology.1, &mut notes)?;
+    let config = config.map_or_else(|| Ok(Config::default()), |config| config::read(config.text, config.source))?;
+    let network = topology::read(topology.text, topology.source, &mut notes)?;
     let payload = config.count("PACKET_PAYLOAD_SIZE", 1_000)?;
     if !(1..=MAX_PAYLOAD).contains(&payload) {
         let origin = config.span("PACKET_PAYLOAD_SIZE").unwrap_or(SourceSpan::NOWHERE);
         return Err(SpannedError::new(origin, format!("PACKET_PAYLOAD_SIZE is {payload}"))
             .label(format!("expected 1 to {MAX_PAYLOAD}")));
     }
-    let flows = flows::read(flows.0, flows.1, &network, payload, &mut notes)?;
+    let flows = flows::read(flows.text, flows.source, &network, payload, &mut notes)?;
 
     let scheme = scheme(&config, &network, payload, settings, &mut notes)?;
     let ports = Ports::new(&config, &network, settings)?;
