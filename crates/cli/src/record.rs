@@ -153,8 +153,10 @@ impl RecordFolder {
         if let Some(parent) = self.0.ancestors().find(|it| it.as_os_str().is_empty() || it.symlink_metadata().is_ok())
             && parent != self.0
         {
-            files::writable(&parent.join(FOLDER))?;
-            return Ok(());
+            if !parent.as_os_str().is_empty() && !parent.is_dir() {
+                return Err(CommandFailure::file("create", &self.0, &ErrorKind::NotADirectory.into()));
+            }
+            return Ok(files::writable(&parent.join(FOLDER))?);
         }
         for kind in RecordKind::SHARED.into_iter().chain([RecordKind::Tables]) {
             let path = self.path(kind, figure);

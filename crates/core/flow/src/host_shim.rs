@@ -94,7 +94,7 @@ struct SmallQueue {
 }
 
 impl HostShim {
-    /// Creates the shim of a new flow, whose packets have a payload of `mss`.
+    /// Creates the shim of a new flow with `mss` bytes of payload per packet.
     pub fn new(
         config: &HostShimConfig,
         mss: u32,

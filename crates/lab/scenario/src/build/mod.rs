@@ -322,7 +322,7 @@ impl Run {
     }
 }
 
-/// Classes of flows whose connections can be kept.
+/// Classes of flows that can keep connections.
 #[derive(Clone, Copy)]
 struct KeptConnections {
     intra: bool,
