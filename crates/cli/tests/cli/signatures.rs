@@ -1,4 +1,4 @@
-//! Functions take enums and structs, not flags and anonymous tuples: a call such as `open(path, true, (3, 4))` says nothing.
+//! Functions take enums and structs, not flags and anonymous tuples: `open(path, true, (3, 4))` cannot be read alone.
 //!
 //! Looked at are the sources of crates without their tests. Functions of C interfaces are excepted, and so are the types of
 //! closures and of type aliases.
