@@ -64,7 +64,7 @@ lint:
 
 unit:
 	NARROWS_ALL_CASES=1 $(CARGO) test $(CRATES) --locked --no-fail-fast $(FEATURES)
-	$(CARGO) test --locked -p narrows --no-default-features --test cli a_build_without
+	$(CARGO) test --locked -p narrows --no-default-features --test cli build_without
 	$(CARGO) test $(CRATES) --locked $(FEATURES) --test engine -- --ignored
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CRATES) --no-deps --document-private-items --locked --quiet $(FEATURES)
 
