@@ -351,6 +351,9 @@ fn parsed(text: &str, kind: RecordKind) -> Result<Vec<RecordRow>, LineError> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     fn claim(figure: &str, id: &str, verdict: &str) -> RecordRow {
@@ -404,7 +407,12 @@ mod tests {
             (vec!["fig10/z".into(), "fig10/a".into()], 0)
         );
         assert!(folder.check("claims").unwrap_err().to_string().contains("reserved names: figures.toml, claims.toml"));
+        std::fs::write(papers.join("notes.md"), "# Notes\n").unwrap();
         assert_eq!(recorded_papers(&papers).unwrap(), ["p"]);
+        // A paper is not left out because of its name.
+        let unnamed = papers.join(OsStr::from_bytes(b"q\xff"));
+        std::fs::create_dir_all(unnamed.join(FOLDER)).unwrap();
+        assert!(recorded_papers(&papers).unwrap_err().to_string().contains("is not UTF-8"));
         std::fs::remove_dir_all(&papers).unwrap();
     }
 

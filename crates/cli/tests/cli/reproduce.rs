@@ -191,6 +191,8 @@ fn invalid_claims_fail_before_any_run() {
     scratch
         .narrows("reproduce tiny/fig8 --results notes.md")
         .fails(2, &["cannot create `notes.md/tiny/results/quick`"]);
+    let inside = ["it lies in the results directory `new/tiny/fig8-one`"];
+    scratch.narrows("reproduce tiny/fig8-one --results new/tiny/fig8-one --out new").fails(2, &inside);
     let wrong =
         ["error: wrong/tiny/results/quick/claims.csv:2: verdict `proved`; expected one of: reproduced, ", "help: "];
     scratch.narrows("reproduce tiny/fig8 --results wrong").fails(2, &wrong);

@@ -24,7 +24,7 @@ pub struct QuotedFlow {
 /// # Errors
 /// If a column is missing or unknown, or a cell is empty.
 pub fn read(text: &str) -> Result<Vec<QuotedFlow>, Error> {
-    const EXPECTED: &str = "expected start,src,dst,bytes; a unit may stand in it, as in start_s and size_KB";
+    const EXPECTED: &str = "expected start,src,dst,bytes; a unit may follow the name, as in start_s and size_KB";
     let mut table = CsvTable::new(text)?;
     let header = |problem: String| Error::text(table.header_at, problem, EXPECTED);
     let [mut start, mut from, mut to, mut bytes] = [const { None }; 4];

@@ -51,7 +51,7 @@ fn node(row: &CsvRow, column: usize) -> Result<&str, Error> {
 }
 
 fn header(at: ByteRange, problem: &str) -> Error {
-    Error::text(at, problem, "expected from,to,rate,delay; a unit may stand in it, as in delay_ms")
+    Error::text(at, problem, "expected from,to,rate,delay; a unit may follow the name, as in delay_ms")
 }
 
 #[cfg(test)]

@@ -121,7 +121,10 @@ impl Browser {
         if let Some(error) = gone["errorText"].as_str() {
             return Err(format!("{url}: {error}"));
         }
-        page.wait_for("document.readyState === 'complete' && window.narrowsReport && window.narrowsReport.ready")?;
+        page.wait_for("document.readyState === 'complete'")?;
+        // A script that does not parse draws nothing: no wait helps.
+        page.check("the page's script runs", "!!window.narrowsReport")?;
+        page.wait_for("window.narrowsReport.ready")?;
         Ok(page)
     }
 }

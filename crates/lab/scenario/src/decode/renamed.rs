@@ -84,7 +84,7 @@ pub(crate) fn foreign(key: &str, known: &[&str]) -> Option<&'static str> {
 mod tests {
     use serde_json::Value as Json;
 
-    use super::{FOREIGN, RENAMED};
+    use super::{FOREIGN, LAW, RENAMED, foreign};
 
     /// Collects the keys of each table of a schema.
     fn tables<'a>(schema: &'a Json, into: &mut Vec<Vec<&'a str>>) {
@@ -96,6 +96,17 @@ mod tests {
             Json::Array(entries) => entries.iter().for_each(|below| tables(below, into)),
             _ => {}
         }
+    }
+
+    /// Each key is answered in its table and in all others, in any case and with hyphens.
+    #[test]
+    fn foreign_keys_are_answered_in_every_table() {
+        for it in FOREIGN.iter().filter(|it| it.name != "congestion_control") {
+            assert_eq!(foreign(it.name, &[it.sibling]), Some(it.here));
+            assert_eq!(foreign(&it.name.to_uppercase().replace('_', "-"), &["seed"]), Some(it.elsewhere));
+        }
+        assert_eq!(foreign("congestion_control", &["law"]), Some("use `law`"));
+        assert_eq!((foreign("Congestion-Control", &[]), foreign("mss", &["mss"])), (Some(LAW), None));
     }
 
     /// Some table has the replacement, and not the former key.

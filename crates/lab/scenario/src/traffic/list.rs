@@ -196,7 +196,7 @@ impl ListColumn {
 /// The columns that the header names, in any order. All but `after` and `compute` are needed.
 fn columns(cells: &[(Cow<'_, str>, SourceSpan)], line: SourceSpan) -> Result<Vec<ListColumn>, SpannedError> {
     let mut columns: Vec<ListColumn> = Vec::with_capacity(cells.len());
-    let help = "a unit may stand in it: start_us, start_s, size_bytes, size_KB";
+    let help = "a unit may follow the name: start_us, start_s, size_bytes, size_KB";
     for (heading, origin) in cells {
         let refused = |message: &str| {
             SpannedError::new(*origin, message).label(format!("expected {HEADER} or {HEADER},after,compute"))
