@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use experiment::MAX_SAMPLES;
 use fabric::HostId;
 use inet_diag::{DestroyedSockets, DiagSocket, DumpRequest, SockDiag};
 use units::{Span, Time};
@@ -16,7 +17,7 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::law_state::{LawReading, LawStateReader};
 use crate::namespace::HostNamespaces;
-use crate::traffic::{MAX_SAMPLES, MIN_INTERVAL};
+use crate::traffic::MIN_INTERVAL;
 
 /// A socket at one time.
 #[derive(Clone, PartialEq, Debug)]

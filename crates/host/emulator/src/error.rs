@@ -20,8 +20,8 @@ pub enum Error {
     NoTun { source: io::Error },
     #[error("an MTU of {mtu} bytes; 1,280 (what IPv6 asks for) to 65,535 are possible: change the packet size")]
     Mtu { mtu: u16 },
-    #[error("datacenter {datacenter} has {hosts} hosts, and there are addresses for 256 datacenters of 254 hosts")]
-    TooManyHosts { datacenter: u16, hosts: usize },
+    #[error(transparent)]
+    TooManyHosts(#[from] router::TooManyHosts),
     #[error("this process has emulated hosts already, and their namespaces bear its number; drop those first")]
     Busy,
     #[error(

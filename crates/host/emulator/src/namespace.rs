@@ -3,7 +3,6 @@
 
 mod ip;
 mod lock;
-mod plan;
 mod setup;
 
 use std::collections::BTreeSet;
@@ -20,7 +19,7 @@ use crate::tun::Tun;
 use crate::{Error, sys};
 use ip::ip;
 use lock::NamespaceLock;
-pub use plan::{Addresses, HostPlan, plan};
+use router::{HostPlan, plan};
 
 const NAMESPACES: &str = "/run/netns";
 /// Files here replace those of `/etc` for programs that `ip netns exec` starts.

@@ -7,21 +7,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use experiment::{
-    EngineStats, FlowId, FlowOutcome, FlowSample, FlowSpec, LinkOutcome, Outcome, PortSample, Setup, Start,
-    SwitchOutcome,
+    DrivenFlows, EngineStats, FlowId, FlowOutcome, FlowSample, FlowSpec, LinkOutcome, Outcome, PortSample, Setup,
+    Start, SwitchOutcome,
 };
 use fabric::HostId;
 use flow::FlowStats;
 use flow::credits::CreditStats;
 use inet_diag::TcpInfo;
 use laws::LawActions;
+use router::HostPlan;
 use units::{Bytes, Time};
 
 use crate::diag::{SocketSample, SocketSamples};
 use crate::law_state::LawReading;
-use crate::namespace::HostPlan;
 use crate::router::RouterOutcome;
-use crate::traffic::carried::CarriedEnd;
 use crate::traffic::{TrafficEnd, flow_of};
 
 /// Maximum segments of a connection's direction that does not count as a flow: an initial window (RFC 6928), which no
@@ -145,7 +144,7 @@ pub(crate) fn traffic_outcome(
 }
 
 /// The outcome of flows over a transport of user space.
-pub(crate) fn carried_outcome(end: &CarriedEnd, router: &RouterOutcome) -> Outcome {
+pub(crate) fn driven_outcome(end: &DrivenFlows, router: &RouterOutcome) -> Outcome {
     let joined = joined(network(router), end.flows.clone(), end.samples.clone(), end.ended);
     Outcome { interrupted: end.interrupted, ..joined }
 }

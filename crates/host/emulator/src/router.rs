@@ -1,35 +1,26 @@
 //! The router: reads the packets that hosts send, passes them through the ports of their path, and writes them to their
 //! destination.
 
-mod alarm;
-mod delivery;
-mod frames;
 mod outcome;
-mod plane;
-mod port;
-mod samples;
-mod shared_node;
-#[cfg(test)]
-mod tests;
 mod worker;
 
 use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use experiment::SeriesConfig;
 use fabric::{LinkId, Network, Routes};
-use units::{Span, Time};
+use units::Span;
 
 use crate::clock::Clock;
-use crate::namespace::{Addresses, HostNamespace, HostNamespaces, inside};
+use crate::namespace::{HostNamespace, HostNamespaces, inside};
 use crate::pcapng::Captures;
 use crate::pressure::ROUTER;
 use crate::{Error, tun};
-pub use outcome::{RefusedPackets, RouterOutcome};
-use plane::{Plane, PlaneInputs};
+pub use outcome::RouterOutcome;
+use router::{Addresses, Router, RouterInputs, RunStart};
 use worker::{Output, Stalls, Worker};
 
 /// Default time for which segments of one packet are held to be delivered together, as a NIC's receive coalescing does.
@@ -98,9 +89,6 @@ impl Drop for Running {
     }
 }
 
-/// Time zero of the run on the router's clock, once the run has started. Flows have connections before that.
-type RunStart = Arc<OnceLock<Time>>;
-
 /// Starts a router between hosts.
 ///
 /// # Errors
@@ -113,7 +101,7 @@ pub fn start(hosts: &HostNamespaces, config: &RouterConfig) -> Result<Running, E
     let clock = Clock::start();
     let stop = Arc::new(AtomicBool::new(false));
     let run_start = RunStart::default();
-    let plane = Plane::new(&PlaneInputs {
+    let router = Router::new(&RouterInputs {
         network: config.network,
         routes: config.routes,
         addresses: &Addresses::new(hosts.plan()),
@@ -127,7 +115,7 @@ pub fn start(hosts: &HostNamespaces, config: &RouterConfig) -> Result<Running, E
     });
     let output = Output::new(clock, clock.realtime_ns, tuns, captures);
     let worker =
-        Worker { clock, stop: stop.clone(), plane, output, real_time: config.real_time, stalls: Stalls::default() };
+        Worker { clock, stop: stop.clone(), router, output, real_time: config.real_time, stalls: Stalls::default() };
     let thread = std::thread::Builder::new()
         .name(ROUTER.into())
         .spawn(|| worker.run())

@@ -3,20 +3,20 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use experiment::{Outcome, Setup};
+use experiment::{DriverConfig, FlowTransport, Outcome, Setup, TrafficProgress, drive};
 use fabric::{HostId, LinkId};
 use units::{Bytes, Span, Time};
 
+use crate::clock::Clock;
 use crate::diag::{Sampler, SocketSamples};
 use crate::error::Error;
 use crate::law_state::LawStateReader;
 use crate::namespace::{HostNamespaces, NamespaceOptions};
-use crate::outcome::{ObservedTraffic, carried_outcome, program_outcome, traffic_outcome};
+use crate::outcome::{ObservedTraffic, driven_outcome, program_outcome, traffic_outcome};
 use crate::pressure::{Pressure, PressureMonitor};
 use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
 use crate::sys::Urgent;
-use crate::traffic::carried::{self, FlowTransport};
-use crate::traffic::{Connected, HostNetwork, IpVersion, Traffic, TrafficProgress, flow_of};
+use crate::traffic::{Connected, HostNetwork, IpVersion, MIN_INTERVAL, PROGRESS_INTERVAL, Traffic, flow_of};
 
 /// Options of a run.
 pub struct RunOptions {
@@ -35,6 +35,24 @@ pub struct RunOptions {
     pub pcap: Vec<(LinkId, PathBuf)>,
     /// Decoder of the laws' state, if the laws are ours.
     pub law_state: Option<Box<dyn LawStateReader>>,
+}
+
+/// Transport in user space that the emulator runs.
+pub trait HostTransport: FlowTransport {
+    /// Makes an end in every host that needs one, and connects all flows; none sends. `keep_running` is called now and then
+    /// and returns whether to go on.
+    ///
+    /// # Errors
+    /// When an end or a connection cannot be made, or `keep_running` returns false.
+    fn connect(
+        &mut self,
+        setup: &Setup,
+        host_network: &dyn HostNetwork,
+        keep_running: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Error>;
+
+    /// Sets the clock of the run.
+    fn begin(&mut self, clock: Clock);
 }
 
 /// Result of a run.
@@ -143,7 +161,7 @@ pub fn run_traffic(
 pub fn run_over_transport(
     setup: &Setup,
     options: RunOptions,
-    transport: &mut dyn FlowTransport,
+    transport: &mut dyn HostTransport,
     on_progress: &mut dyn FnMut(TrafficProgress) -> bool,
 ) -> Result<Emulated, Error> {
     let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, None)?)?;
@@ -156,14 +174,15 @@ pub fn run_over_transport(
         transport.close();
         return Err(error);
     }
-    let clock = router.begin();
+    transport.begin(router.begin());
     let pressure = PressureMonitor::start();
-    let end = carried::run(setup, transport, clock, on_progress);
+    let intervals = DriverConfig { min_sample_interval: MIN_INTERVAL, progress_interval: PROGRESS_INTERVAL };
+    let end = drive(setup, transport, intervals, on_progress);
     drop(urgent);
     let pressure = pressure.end();
     let router = router.stop()?;
     let pressure = Pressure { stalled: router.stalled, ..pressure };
-    let outcome = carried_outcome(&end, &router);
+    let outcome = driven_outcome(&end, &router);
     let mut notes = broken_connections(end.failures.iter());
     notes.extend(end.truncated.then(truncated));
     let (setup, congestion) = (setup.clone(), options.congestion);

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::Error;
-use crate::packet::VNET_LEN;
 use crate::sys;
+use router::packet::VNET_LEN;
 
 /// The name of the device in every namespace.
 pub const DEVICE: &str = "nw0";

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod clocks;
+mod flow_driver;
 mod ideals;
 mod identities;
 mod jitter;
@@ -15,9 +16,14 @@ mod recording;
 mod series;
 mod setup;
 mod start;
+mod start_queue;
 mod waits;
 
 pub use fabric::DropCause;
+pub use flow_driver::{
+    DrivenFlows, DriverConfig, FlowEvent, FlowEventKind, FlowTransport, MAX_SAMPLES, SenderState, TrafficProgress,
+    drive,
+};
 pub use ideals::Ideals;
 pub use identities::broken_identities;
 pub use jitter::{Jitter, JitterShape};
@@ -33,4 +39,5 @@ pub use setup::{
     SwitchController, SwitchControllerSpec, TieBreak,
 };
 pub use start::{Dependencies, Dependency, DependencySet, FlowId, Start};
+pub use start_queue::StartQueue;
 pub use waits::{Pending, Waits};

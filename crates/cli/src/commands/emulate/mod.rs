@@ -197,7 +197,7 @@ impl Emulation<'_> {
         let clock = Stopwatch::start();
         let emulated = if self.args.command.is_empty() {
             let line = board.run(&run.id, built.setup.stop, built.setup.flows.len() as u64);
-            let mut on_progress = |progress: emulator::TrafficProgress| {
+            let mut on_progress = |progress: experiment::TrafficProgress| {
                 line.update_real(progress.now, progress.completed);
                 !interrupted()
             };

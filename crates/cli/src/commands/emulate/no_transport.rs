@@ -1,7 +1,8 @@
 //! The scenario's flows over the transport, which this build does not have.
 
 use emulator::traffic::IpVersion;
-use emulator::{Emulated, RunOptions, TrafficProgress};
+use emulator::{Emulated, RunOptions};
+use experiment::TrafficProgress;
 use scenario::{BuiltRun, Run};
 
 use crate::args::EmulateArgs;

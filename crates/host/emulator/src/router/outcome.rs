@@ -1,26 +1,10 @@
 //! Report of a router on its work.
 
 use experiment::{LinkOutcome, PortSample, SwitchOutcome};
+use router::RefusedPackets;
 use units::Span;
 
 use crate::lateness::Lateness;
-
-/// Packets that the router did not pass on, by reason.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct RefusedPackets {
-    /// Neither IPv4 nor IPv6, or headers that contradict themselves.
-    pub malformed: u64,
-    /// Packets shorter than their headers state.
-    pub truncated: u64,
-    /// Larger on the wire than the MTU.
-    pub too_long: u64,
-    /// For an address of no host (multicast among them), or for the sender itself.
-    pub unroutable: u64,
-    /// Found no memory: the queues together held more than the router's limit.
-    pub no_memory: u64,
-    /// Not taken by the kernel of the host that they were for.
-    pub unwritable: u64,
-}
 
 /// Result of a router, returned when it is stopped.
 #[derive(Clone, PartialEq, Default, Debug)]

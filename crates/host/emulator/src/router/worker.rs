@@ -1,4 +1,4 @@
-//! The router's thread: reads, waits and writes in real time around the [`Plane`], and measures itself.
+//! The router's thread: reads, waits and writes in real time around the [`Router`], and measures itself.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -6,16 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fabric::HostId;
+use router::packet::{render, wire_segment};
+use router::{Delivery, MAX_FRAME, NetworkOutcome, Observer, PortDeparture, Router};
 use units::{Span, Time};
 
-use super::delivery::Delivery;
-use super::frames::MAX;
 use super::outcome::{RouterOutcome, TOO_LATE, bottleneck};
-use super::plane::{Observer, Plane, PlaneOutcome, PortDeparture};
 use crate::Error;
 use crate::clock::{Now, late_ns};
 use crate::lateness::Recorder;
-use crate::packet::{render, wire_segment};
 use crate::pcapng::Captures;
 use crate::processors::keep_router;
 use crate::sys::{self, PollDescriptor};
@@ -42,7 +40,7 @@ const PRIORITY: i32 = 50;
 pub(super) struct Worker<C> {
     pub(super) clock: C,
     pub(super) stop: Arc<AtomicBool>,
-    pub(super) plane: Plane,
+    pub(super) router: Router,
     pub(super) output: Output<C>,
     pub(super) real_time: bool,
     pub(super) stalls: Stalls,
@@ -144,7 +142,7 @@ impl<C: Now + Copy> Worker<C> {
         let locked = real_time && sys::lock_memory().is_ok();
         let mut busy = Busy::new(self.clock);
         let mut reading = Recorder::new();
-        let mut buffer = vec![0; MAX];
+        let mut buffer = vec![0; MAX_FRAME];
         let mut read = 0;
         let mut polled = Vec::new();
         let began = self.clock.now();
@@ -153,7 +151,7 @@ impl<C: Now + Copy> Worker<C> {
             let woken = self.clock.now();
             busy.update(woken);
             self.stalls.update(woken);
-            if !self.plane.has_begun() {
+            if !self.router.has_begun() {
                 self.stalls.total = Span::ZERO;
             }
             let read_before = read;
@@ -161,7 +159,7 @@ impl<C: Now + Copy> Worker<C> {
             loop {
                 let now = self.clock.now();
                 self.stalls.update(now);
-                self.plane.advance(now, &mut self.output);
+                self.router.advance(now, &mut self.output);
                 let (packets, more) = self.read_hosts(now, &mut buffer);
                 read += packets;
                 if !more || self.stop.load(Ordering::Relaxed) {
@@ -185,10 +183,10 @@ impl<C: Now + Copy> Worker<C> {
             sys::unlock_memory();
         }
         let ended = self.clock.now();
-        self.plane.advance(ended, &mut Silent);
+        self.router.advance(ended, &mut Silent);
         let captures = self.output.captures.take().map(Captures::finish).transpose()?.unwrap_or_default();
-        self.plane.refused().unwritable = self.output.unwritable;
-        let PlaneOutcome { links, port_samples, switches, refused } = self.plane.finish();
+        self.router.refused().unwritable = self.output.unwritable;
+        let NetworkOutcome { links, port_samples, switches, refused } = self.router.finish();
         let mut outcome = RouterOutcome {
             links,
             port_samples,
@@ -220,7 +218,7 @@ impl<C: Now + Copy> Worker<C> {
             let id = HostId(host as u32);
             for count in 0..=READ_BUDGET {
                 let device = &mut self.output.devices[host];
-                if !device.ready || device.gone || self.plane.nic_accepts_at(id) > now {
+                if !device.ready || device.gone || self.router.nic_accepts_at(id) > now {
                     break;
                 }
                 if count == READ_BUDGET {
@@ -234,8 +232,8 @@ impl<C: Now + Copy> Worker<C> {
                         // round trip below the path's minimum.
                         now = self.clock.now();
                         self.stalls.update(now);
-                        self.plane.advance(now, &mut self.output);
-                        self.plane.accept(id, now, buffer, length, &mut self.output);
+                        self.router.advance(now, &mut self.output);
+                        self.router.accept(id, now, buffer, length, &mut self.output);
                         packets += 1;
                     }
                     // Nothing now, or an error: the wait reports whether the device is gone.
@@ -249,10 +247,10 @@ impl<C: Now + Copy> Worker<C> {
     /// Sleeps until an event is due or a host with a NIC that accepts packets has one to send.
     fn sleep(&mut self, woken: Time, polled: &mut Vec<(usize, PollDescriptor)>) -> Result<(), Error> {
         let now = self.clock.now();
-        let mut next = self.plane.next_at().unwrap_or(now + STOP_CHECK_INTERVAL);
+        let mut next = self.router.next_at().unwrap_or(now + STOP_CHECK_INTERVAL);
         polled.clear();
         for (host, device) in self.output.devices.iter().enumerate().filter(|it| !it.1.gone) {
-            let takes_at = self.plane.nic_accepts_at(HostId(host as u32));
+            let takes_at = self.router.nic_accepts_at(HostId(host as u32));
             if takes_at <= now {
                 polled.push((host, PollDescriptor::for_read(device.tun.as_fd())));
             } else {
@@ -317,13 +315,12 @@ impl<C: Now> Busy<C> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plane::{NIC_BACKLOG, PlaneInputs};
     use super::*;
-    use crate::namespace::{Addresses, plan};
-    use crate::packet::sample::PacketSample;
     use experiment::SeriesConfig;
     use fabric::topology::{SingleSwitch, single_switch};
     use fabric::{PortConfig, Routes};
+    use router::packet::{UdpHeader, write_udp};
+    use router::{Addresses, NIC_BACKLOG, RouterInputs, plan};
     use std::cell::Cell;
     use std::fs::File;
     use std::os::fd::OwnedFd;
@@ -351,7 +348,7 @@ mod tests {
     fn worker(clock: Slow<'_>) -> (Worker<Slow<'_>>, Vec<UnixDatagram>) {
         let port = PortConfig::new(RATE, DELAY);
         let network = single_switch(&SingleSwitch { hosts: vec![(port, port); 3] }).unwrap();
-        let plane = Plane::new(&PlaneInputs {
+        let router = Router::new(&RouterInputs {
             network: &network,
             routes: &Routes::new(&network).unwrap(),
             addresses: &Addresses::new(&plan(&network).unwrap()),
@@ -373,19 +370,20 @@ mod tests {
             })
             .unzip();
         let output = Output::new(clock, 0, tuns, None);
-        (Worker { clock, stop: Arc::default(), plane, output, real_time: false, stalls: Stalls::default() }, ends)
+        (Worker { clock, stop: Arc::default(), router, output, real_time: false, stalls: Stalls::default() }, ends)
     }
 
     /// A packet of 100 bytes for the host of that number, counted from 1.
     fn packet(to: u8) -> Vec<u8> {
-        let sample = PacketSample { source: 9, destination: (0, to), ..PacketSample::default() };
-        let payload = vec![0; 100 - sample.payload_at()];
-        PacketSample { payload, ..sample }.frame()
+        let address = |host: u8| std::net::SocketAddr::from(([10, 198, 0, host], 5_001));
+        let mut frame = Vec::new();
+        write_udp(&UdpHeader { source: address(9), destination: address(to), ecn: 2 }, &[0; 72], &mut frame);
+        frame
     }
 
     /// Returns the time at which a host's NIC falls idle.
     fn idle_at(worker: &Worker<Slow>, host: u32) -> Time {
-        worker.plane.nic_accepts_at(HostId(host)) + NIC_BACKLOG
+        worker.router.nic_accepts_at(HostId(host)) + NIC_BACKLOG
     }
 
     /// A single long stop counts in full; a planned sleep and short delays do not.
@@ -415,7 +413,7 @@ mod tests {
         let (mut worker, ends) = worker(Slow { polls: &polls, step });
         ends[0].send(&packet(2)).unwrap();
         let before = worker.clock.now();
-        let (packets, more) = worker.read_hosts(before, &mut vec![0; MAX]);
+        let (packets, more) = worker.read_hosts(before, &mut vec![0; MAX_FRAME]);
         assert_eq!((packets, more), (1, false));
         // 100 bytes take 800 ns.
         assert_eq!(idle_at(&worker, 0), before + step + Span::from_ns(800));
@@ -428,11 +426,11 @@ mod tests {
         let polls = Cell::new(0);
         let (mut worker, ends) = worker(Slow { polls: &polls, step: Span::from_us(300) });
         ends[0].send(&packet(3)).unwrap();
-        worker.read_hosts(worker.clock.now(), &mut vec![0; MAX]);
+        worker.read_hosts(worker.clock.now(), &mut vec![0; MAX_FRAME]);
         assert!(ends[2].recv(&mut [0; 200]).is_err(), "it is on its way");
         ends[1].send(&packet(3)).unwrap();
         worker.sleep(worker.clock.now(), &mut Vec::new()).unwrap();
-        worker.read_hosts(worker.clock.now(), &mut vec![0; MAX]);
+        worker.read_hosts(worker.clock.now(), &mut vec![0; MAX_FRAME]);
         assert!(ends[2].recv(&mut [0; 200]).is_ok(), "the first one has arrived before the second one left");
         assert_eq!(worker.output.written, 1);
     }
@@ -445,7 +443,7 @@ mod tests {
             ends[0].send(&packet(3)).unwrap();
         }
         ends[1].send(&packet(3)).unwrap();
-        let mut buffer = vec![0; MAX];
+        let mut buffer = vec![0; MAX_FRAME];
         let (packets, more) = worker.read_hosts(worker.clock.now(), &mut buffer);
         assert_eq!((packets, more), (READ_BUDGET as u64 + 1, true));
         // Later than the NIC's maximum backlog: only the times matter here.

@@ -1,5 +1,5 @@
 //! The flows of a [`experiment::Setup`] between the hosts' namespaces: as the kernel's TCP, or over any
-//! [`carried::FlowTransport`].
+//! [`experiment::FlowTransport`].
 //!
 //! All connections are made before time zero: a simulated flow knows its path from the start, and its completion time
 //! has no handshake in it. A flow starts when it writes its first byte and is complete when the kernel reports that its
@@ -7,11 +7,9 @@
 //!
 //! Every flow has a port of its own at its source, [`port`], by which samples and captures identify it.
 
-pub mod carried;
 mod connect;
 mod run;
 mod socket;
-mod start_queue;
 
 use std::net::IpAddr;
 
@@ -38,10 +36,7 @@ pub const MAX_FLOWS: usize = 20_000;
 pub const MIN_INTERVAL: Span = Span::from_ms(1);
 
 /// Interval of progress reports to the caller.
-const PROGRESS_INTERVAL: Span = Span::from_ms(50);
-
-/// Maximum number of samples kept: about a gigabyte.
-pub(crate) const MAX_SAMPLES: usize = 4_000_000;
+pub(crate) const PROGRESS_INTERVAL: Span = Span::from_ms(50);
 
 /// The source port of a flow.
 pub fn port(flow: usize) -> u16 {
@@ -93,15 +88,6 @@ pub struct Traffic<'a> {
     pub congestion: &'a [String],
     /// Their IP version.
     pub ip_version: IpVersion,
-}
-
-/// Progress of the flows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TrafficProgress {
-    /// The run's time.
-    pub now: Time,
-    /// Flows that have ended.
-    pub completed: usize,
 }
 
 /// Outcome of a flow.

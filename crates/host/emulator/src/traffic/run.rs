@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 
-use experiment::{Dependency, FlowId};
+use experiment::{Dependency, FlowId, StartQueue, TrafficProgress};
 use inet_diag::TcpInfo;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
@@ -12,8 +12,7 @@ use nix::sys::time::TimeSpec;
 use units::{Bytes, Span, Time};
 
 use super::connect::{Connected, Token};
-use super::start_queue::StartQueue;
-use super::{FlowEnd, PROGRESS_INTERVAL, TrafficEnd, TrafficProgress, socket};
+use super::{FlowEnd, PROGRESS_INTERVAL, TrafficEnd, socket};
 use crate::clock::Clock;
 use crate::socket_calls::{discard, tcp_info};
 

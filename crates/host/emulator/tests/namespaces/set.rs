@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use emulator::{COALESCE, Error, HostNamespaces, HostPlan, NamespaceOptions, RouterConfig, Running, start};
+use emulator::{COALESCE, Error, HostNamespaces, NamespaceOptions, RouterConfig, Running, start};
 use experiment::SeriesConfig;
 use fabric::{Builder, HostId, LinkClass, LinkId, Network, PortConfig, Routes};
+use router::HostPlan;
 use units::{Bytes, Rate, Span};
 
 pub(crate) const ALICE: HostId = HostId(0);

@@ -6,11 +6,11 @@ use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use emulator::packet::{fold, sum};
 use emulator::{Clock, DEVICE};
 use fabric::topology::{FatTrees, InterLinks};
 use fabric::{Ecn, HostId, PortConfig};
 use pcap_file::pcapng::{Block, PcapNgReader};
+use router::packet::{fold, sum};
 use testing::{DEFAULT_TIMEOUT, join_thread};
 use units::{Bytes, Frac, Rate, Span};
 
@@ -161,7 +161,7 @@ fn gso_datagrams_are_segmented() {
         }
     }
     let outcome = router.stop().unwrap();
-    assert_eq!(outcome.refused, emulator::RefusedPackets::default());
+    assert_eq!(outcome.refused, router::RefusedPackets::default());
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn many_hosts_in_two_datacenters_reach_one_another() {
         }
     });
     let outcome = router.stop().unwrap();
-    assert_eq!(outcome.refused, emulator::RefusedPackets::default());
+    assert_eq!(outcome.refused, router::RefusedPackets::default());
     assert_eq!(hosts, 8);
 }
 

@@ -12,10 +12,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use emulator::traffic::carried::{Event, FlowEvent, FlowTransport, SenderState};
 use emulator::traffic::{HostNetwork, IpVersion, flow_of, port};
-use emulator::{Clock, Emulated, Error, RunOptions, TrafficProgress};
-use experiment::Setup;
+use emulator::{Clock, Emulated, Error, HostTransport, RunOptions};
+use experiment::{FlowEvent, FlowEventKind, FlowTransport, SenderState, Setup, TrafficProgress};
 use fabric::HostId;
 use proto::closed::CloseCode;
 use proto::identity::Trust;
@@ -23,7 +22,7 @@ use proto::settings::{LawMaker, Settings};
 use proto::streams::StreamId;
 use scenario::BuiltRun;
 use transport::{Config, Connection, Endpoint, ReservedPort};
-use units::{Bytes, Span};
+use units::{Bytes, Span, Time};
 
 pub(super) use self::plan::{refuse, warnings};
 use self::tasks::{Spawner, Tasks};
@@ -77,7 +76,7 @@ impl CarriedFlow {
 }
 
 /// Events, by flow.
-type Events = Rc<RefCell<Vec<(usize, Event)>>>;
+type Events = Rc<RefCell<Vec<(usize, FlowEventKind)>>>;
 
 /// Runs a scenario's flows that [`refuse`] does not refuse.
 pub(super) fn run(
@@ -98,6 +97,8 @@ struct NarrowsTransport<'a> {
     flows: Vec<Rc<CarriedFlow>>,
     tasks: Tasks,
     events: Events,
+    /// The clock of the run, once it has begun.
+    clock: Clock,
 }
 
 impl<'a> NarrowsTransport<'a> {
@@ -109,7 +110,7 @@ impl<'a> NarrowsTransport<'a> {
         };
         let flows = built.setup.flows.iter().map(flow).collect();
         let (endpoints, tasks, events) = (BTreeMap::new(), Tasks::new(), Events::default());
-        Self { built, ip_version, burst, endpoints, flows, tasks, events }
+        Self { built, ip_version, burst, endpoints, flows, tasks, events, clock: Clock::start() }
     }
 
     /// An endpoint in each host that sends or receives, and a port for each flow.
@@ -146,7 +147,7 @@ impl<'a> NarrowsTransport<'a> {
             if !keep_running() {
                 return Err(Error::Interrupted);
             }
-            if let Some((flow, Event::Broken(reason))) = self.events.borrow_mut().pop() {
+            if let Some((flow, FlowEventKind::Broken(reason))) = self.events.borrow_mut().pop() {
                 return Err(Error::Transport(format!("flow {flow} is not connected: {reason}")));
             }
             if clock.elapsed() > CONNECT_TIMEOUT {
@@ -163,7 +164,7 @@ fn failed(error: io::Error) -> Error {
     Error::Transport(format!("cannot open a UDP socket in a host: {error}"))
 }
 
-impl FlowTransport for NarrowsTransport<'_> {
+impl HostTransport for NarrowsTransport<'_> {
     fn connect(
         &mut self,
         setup: &Setup,
@@ -208,6 +209,16 @@ impl FlowTransport for NarrowsTransport<'_> {
         )))
     }
 
+    fn begin(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+}
+
+impl FlowTransport for NarrowsTransport<'_> {
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+
     fn start(&mut self, number: usize) {
         let (flow, events) = (self.flows[number].clone(), self.events.clone());
         let Some(connection) = flow.sender.borrow().clone() else { return };
@@ -215,15 +226,16 @@ impl FlowTransport for NarrowsTransport<'_> {
         flow.baseline.set(StatsBaseline { packets: stats.packets_sent, bytes: stats.bytes_sent });
         self.tasks.spawner().spawn(async move {
             let event = match send(&connection, &flow).await {
-                Ok(()) => Event::Delivered,
-                Err(error) => Event::Broken(error.to_string()),
+                Ok(()) => FlowEventKind::Delivered,
+                Err(error) => FlowEventKind::Broken(error.to_string()),
             };
             events.borrow_mut().push((number, event));
         });
     }
 
-    fn run_for(&mut self, max_wait: Duration, clock: Clock, events: &mut Vec<FlowEvent>) {
-        let new = self.events.clone();
+    fn run_until(&mut self, until: Time, events: &mut Vec<FlowEvent>) {
+        let (clock, new) = (self.clock, self.events.clone());
+        let max_wait = Duration::from_nanos(until.saturating_since(clock.now()).unsigned_ps() / 1_000);
         let mut drain_events = || {
             let flow_event = |(flow, event)| FlowEvent { time: clock.now(), flow, event };
             events.extend(new.borrow_mut().drain(..).map(flow_event));
@@ -293,7 +305,7 @@ async fn connect(dial: DialPlan, number: usize, flow: Rc<CarriedFlow>, events: E
     };
     match connected.await {
         Ok(connection) => drop(flow.sender.replace(Some(connection))),
-        Err(error) => events.borrow_mut().push((number, Event::Broken(error.to_string()))),
+        Err(error) => events.borrow_mut().push((number, FlowEventKind::Broken(error.to_string()))),
     }
 }
 
@@ -308,7 +320,7 @@ async fn accept(endpoint: Rc<Endpoint>, flows: Vec<Rc<CarriedFlow>>, events: Eve
         spawner.spawn(async move {
             // A failure here also fails the sender, which reports it.
             if let Ok(()) = receive(&connection, flow.size).await {
-                events.borrow_mut().push((number, Event::Received));
+                events.borrow_mut().push((number, FlowEventKind::Received));
             }
         });
     }

@@ -1,4 +1,4 @@
-//! Any input from a device is a packet or an error: `cargo +nightly fuzz run packet` in `crates/host/emulator`.
+//! Any input from a device is a packet or an error: `cargo +nightly fuzz run packet` in `crates/host/router`.
 
 #![no_main]
 

@@ -3,12 +3,21 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use fabric::{HostId, Network};
-
-use crate::Error;
+use thiserror::Error;
 
 const V4_PREFIX: [u8; 2] = [10, 198];
 const V6_PREFIX: [u16; 6] = [0xfd6e, 0x6172, 0, 0, 0, 0];
 const MAX_IN_DATACENTER: usize = 254;
+
+/// Error of a network with more hosts than addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("datacenter {datacenter} has {hosts} hosts, and there are addresses for 256 datacenters of 254 hosts")]
+pub struct TooManyHosts {
+    /// The datacenter.
+    pub datacenter: u16,
+    /// Its number of hosts, at least.
+    pub hosts: usize,
+}
 
 /// A host's name and addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,14 +34,14 @@ pub struct HostPlan {
 ///
 /// # Errors
 /// When there are more hosts or datacenters than addresses.
-pub fn plan(network: &Network) -> Result<Vec<HostPlan>, Error> {
+pub fn plan(network: &Network) -> Result<Vec<HostPlan>, TooManyHosts> {
     let mut host_counts = vec![0; usize::from(network.datacenters())];
     let mut plans = Vec::with_capacity(network.hosts().len());
     for node in network.hosts() {
         let node = &network.nodes()[node.index()];
         let count: &mut usize = &mut host_counts[usize::from(node.datacenter)];
         *count += 1;
-        let too_many = Error::TooManyHosts { datacenter: node.datacenter, hosts: *count };
+        let too_many = TooManyHosts { datacenter: node.datacenter, hosts: *count };
         let (Ok(datacenter), true) = (u8::try_from(node.datacenter), *count <= MAX_IN_DATACENTER) else {
             return Err(too_many);
         };
@@ -135,6 +144,6 @@ mod tests {
     #[test]
     fn too_many_hosts_are_an_error() {
         assert!(plan(&network(508)).is_ok());
-        assert!(matches!(plan(&network(510)), Err(Error::TooManyHosts { hosts: 255, .. })));
+        assert!(matches!(plan(&network(510)), Err(TooManyHosts { hosts: 255, .. })));
     }
 }

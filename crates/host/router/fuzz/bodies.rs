@@ -1,6 +1,6 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
-use emulator::packet::{Headers, Mark, is_open, joined, render, wire_segment};
+use router::packet::{Headers, Mark, is_open, joined, render, wire_segment};
 
 /// Any bytes of a device are a packet or an error, and a packet can be written in runs of any length of its segments.
 pub(crate) fn packet(frame: &[u8]) {

@@ -10,7 +10,7 @@ use fabric::{
 };
 use units::{Bytes, Span, Time};
 
-use super::port::{OutputPort, PortSegment, SegmentOutcome};
+use crate::port::{OutputPort, PortSegment, SegmentOutcome};
 
 /// Data class of all segments: the keys `traffic_class` are the simulator's.
 const DATA_CLASS: u8 = 1;

@@ -1,4 +1,4 @@
-//! The plane against `fabric`'s ports fed directly, in virtual time: no root, no clock.
+//! The router against `fabric`'s ports fed directly, in virtual time: no root, no clock.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,12 +11,11 @@ use fabric::{
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
 
-use super::RunStart;
-use super::delivery::Delivery;
-use super::plane::{Observer, Plane, PlaneInputs, PortDeparture};
-use crate::namespace::{Addresses, plan};
+use crate::addresses::{Addresses, plan};
+use crate::delivery::Delivery;
 use crate::packet::sample::PacketSample;
 use crate::packet::{CREDIT_DSCP, Headers, OVER_PROVISIONED_CREDIT_DSCP, UNSCHEDULED_DSCP, render, wire_segment};
+use crate::router::{Observer, PortDeparture, Router, RouterInputs, RunStart};
 
 const SEED: u64 = 11;
 const MTU: u16 = 1520;
@@ -160,10 +159,10 @@ struct RouterRun {
     held: usize,
 }
 
-/// Runs a load through the plane, which receives the time when it requests it, and at `poll_times`.
+/// Runs a load through the router, which receives the time when it requests it, and at `poll_times`.
 fn run(network: &Network, load: &[(Time, u8, PacketSample)], coalesce: Span, poll_times: &[Time]) -> RouterRun {
     let routes = Routes::new(network).unwrap();
-    let mut plane = Plane::new(&PlaneInputs {
+    let mut router = Router::new(&RouterInputs {
         network,
         routes: &routes,
         addresses: &Addresses::new(&plan(network).unwrap()),
@@ -181,29 +180,29 @@ fn run(network: &Network, load: &[(Time, u8, PacketSample)], coalesce: Span, pol
     let mut poll_times = poll_times.into_iter().peekable();
     for (now, sender, sample) in load {
         loop {
-            let at = poll_times.peek().copied().unwrap_or(Time::NEVER).min(plane.next_at().unwrap_or(Time::NEVER));
+            let at = poll_times.peek().copied().unwrap_or(Time::NEVER).min(router.next_at().unwrap_or(Time::NEVER));
             if at >= *now {
                 break;
             }
             poll_times.next_if_eq(&at);
-            poll(&mut plane, at, &mut events);
+            poll(&mut router, at, &mut events);
         }
-        poll(&mut plane, *now, &mut events);
+        poll(&mut router, *now, &mut events);
         let mut frame = sample.frame();
         let length = frame.len();
-        plane.accept(HostId((*sender).into()), *now, &mut frame, length, &mut events);
+        router.accept(HostId((*sender).into()), *now, &mut frame, length, &mut events);
     }
-    while let Some(next) = plane.next_at() {
-        poll(&mut plane, next, &mut events);
+    while let Some(next) = router.next_at() {
+        poll(&mut router, next, &mut events);
     }
-    let held = plane.frames_held();
-    assert_eq!(*plane.refused(), super::RefusedPackets::default());
-    RouterRun { events, links: plane.finish().links, held }
+    let held = router.frames_held();
+    assert_eq!(*router.refused(), super::RefusedPackets::default());
+    RouterRun { events, links: router.finish().links, held }
 }
 
-fn poll(plane: &mut Plane, now: Time, events: &mut RouterEvents) {
+fn poll(router: &mut Router, now: Time, events: &mut RouterEvents) {
     events.now = now;
-    plane.advance(now, events);
+    router.advance(now, events);
 }
 
 #[derive(Clone)]
@@ -313,7 +312,7 @@ fn reference(network: &Network, load: &[(Time, u8, PacketSample)]) -> (Vec<(Time
 proptest! {
     /// Marks, drops, losses and times are those of the ports, for every segment and any polling times.
     #[test]
-    fn plane_equals_its_ports(
+    fn router_equals_its_ports(
         middle in middles(),
         load in loads(),
         poll_times in poll_times(),
@@ -498,7 +497,7 @@ fn a_pause_takes_effect_when_its_frame_arrives() {
     let pfc = Some(Pfc { frame: 64, relay: false });
     let network = sharing(&builder.finish().unwrap(), Bytes::new(1 << 20), pfc);
     let watched = link(&network, "a", "b");
-    let mut plane = Plane::new(&PlaneInputs {
+    let mut router = Router::new(&RouterInputs {
         network: &network,
         routes: &Routes::new(&network).unwrap(),
         addresses: &Addresses::new(&plan(&network).unwrap()),
@@ -511,7 +510,7 @@ fn a_pause_takes_effect_when_its_frame_arrives() {
         run_start: &begun_at(Time::ZERO),
     });
     let mut events = DepartureTimes::default();
-    let send = |plane: &mut Plane, events: &mut DepartureTimes, from: u8, to: u8, now: Time| {
+    let send = |router: &mut Router, events: &mut DepartureTimes, from: u8, to: u8, now: Time| {
         let sample = PacketSample {
             source: from + 1,
             destination: (0, to + 1),
@@ -520,19 +519,19 @@ fn a_pause_takes_effect_when_its_frame_arrives() {
         };
         let mut frame = sample.frame();
         let length = frame.len();
-        plane.advance(now, events);
-        plane.accept(HostId(from.into()), now, &mut frame, length, events);
+        router.advance(now, events);
+        router.accept(HostId(from.into()), now, &mut frame, length, events);
     };
     for _ in 0..8 {
-        send(&mut plane, &mut events, 0, 1, Time::ZERO);
+        send(&mut router, &mut events, 0, 1, Time::ZERO);
     }
-    send(&mut plane, &mut events, 2, 0, Time::from_ns(4_500));
-    while let Some(next) = plane.next_at() {
-        plane.advance(next, &mut events);
+    send(&mut router, &mut events, 2, 0, Time::from_ns(4_500));
+    while let Some(next) = router.next_at() {
+        router.advance(next, &mut events);
     }
     let ns: Vec<i64> = events.0.iter().map(|time| time.since(Time::ZERO).ps() / 1_000).collect();
     assert_eq!(ns, [3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 46_064]);
-    let outcome = plane.finish();
+    let outcome = router.finish();
     let paused = outcome.links[watched.index()];
     assert_eq!((paused.pauses, paused.paused), (2, Span::from_ns(45_064 - 8_564 + 55_064 - 48_128)));
     let buffers: Vec<u64> = outcome.switches.iter().map(|switch| switch.max_buffer.get()).collect();
@@ -550,7 +549,7 @@ fn a_paused_nic_accepts_no_more_than_its_slack() {
     };
     let plain = network(&PortConfig::new(Rate::from_mbps(10), Span::from_us(10)));
     let network = limited(&plain, limit, Some(Pfc { frame: 64, relay: false }));
-    let mut plane = Plane::new(&PlaneInputs {
+    let mut router = Router::new(&RouterInputs {
         network: &network,
         routes: &Routes::new(&network).unwrap(),
         addresses: &Addresses::new(&plan(&network).unwrap()),
@@ -565,17 +564,17 @@ fn a_paused_nic_accepts_no_more_than_its_slack() {
     let mut events = DepartureTimes::default();
     let (mut now, mut accepted, mut longest_wait) = (Time::ZERO, 0, Span::ZERO);
     while accepted < 200 {
-        let at = plane.nic_accepts_at(HostId(0));
+        let at = router.nic_accepts_at(HostId(0));
         if at <= now {
             let mut frame = PacketSample { payload: vec![0; 1_448], ..PacketSample::default() }.frame();
             let length = frame.len();
-            plane.accept(HostId(0), now, &mut frame, length, &mut events);
+            router.accept(HostId(0), now, &mut frame, length, &mut events);
             accepted += 1;
         } else {
-            let next = at.min(plane.next_at().expect("a paused NIC is resumed"));
+            let next = at.min(router.next_at().expect("a paused NIC is resumed"));
             longest_wait = longest_wait.max(next.since(now));
             now = next.max(now);
-            plane.advance(now, &mut events);
+            router.advance(now, &mut events);
         }
     }
     // 200 packets of 1,500 bytes at 10 Mb/s take 240 ms, and little more than the limit and the slack waits in the network.
@@ -660,7 +659,7 @@ fn packets_that_do_not_continue_each_other_stay_apart() {
 fn packets_that_cannot_be_forwarded_are_counted() {
     let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
     let routes = Routes::new(&network).unwrap();
-    let mut plane = Plane::new(&PlaneInputs {
+    let mut router = Router::new(&RouterInputs {
         network: &network,
         routes: &routes,
         addresses: &Addresses::new(&plan(&network).unwrap()),
@@ -675,8 +674,8 @@ fn packets_that_cannot_be_forwarded_are_counted() {
     let mut events = RouterEvents::default();
     let mut send = |mut frame: Vec<u8>| {
         let length = frame.len();
-        plane.accept(HostId(0), Time::ZERO, &mut frame, length, &mut events);
-        *plane.refused()
+        router.accept(HostId(0), Time::ZERO, &mut frame, length, &mut events);
+        *router.refused()
     };
     assert_eq!(send(vec![0; 200]).malformed, 1);
     assert_eq!(send(Vec::new()).truncated, 1);
@@ -690,7 +689,7 @@ fn packets_that_cannot_be_forwarded_are_counted() {
         "to itself"
     );
     assert_eq!(send(PacketSample { destination: (7, 1), v6: true, ..PacketSample::default() }.frame()).unroutable, 2);
-    assert_eq!(plane.next_at(), None);
+    assert_eq!(router.next_at(), None);
 }
 
 /// Times of failures and of samples count from the start of the run, not from that of the router, which passes handshakes
@@ -705,7 +704,7 @@ fn failures_and_samples_have_the_times_of_the_run() {
     let routes = Routes::new(&network).unwrap();
     let zero = RunStart::default();
     let series = SeriesConfig { interval: Span::from_us(500), ports: vec![port], ..SeriesConfig::default() };
-    let mut plane = Plane::new(&PlaneInputs {
+    let mut router = Router::new(&RouterInputs {
         network: &network,
         routes: &routes,
         addresses: &Addresses::new(&plan(&network).unwrap()),
@@ -718,25 +717,25 @@ fn failures_and_samples_have_the_times_of_the_run() {
         run_start: &zero,
     });
     let mut events = RouterEvents::default();
-    let mut arrives = |plane: &mut Plane, now: Time| {
+    let mut arrives = |router: &mut Router, now: Time| {
         let before = events.deliveries.len();
-        poll(plane, now, &mut events);
+        poll(router, now, &mut events);
         let mut frame = PacketSample { payload: vec![0; 100], ..PacketSample::default() }.frame();
         let length = frame.len();
-        plane.accept(HostId(0), now, &mut frame, length, &mut events);
-        poll(plane, now + Span::from_us(400), &mut events);
+        router.accept(HostId(0), now, &mut frame, length, &mut events);
+        poll(router, now + Span::from_us(400), &mut events);
         events.deliveries.len() > before
     };
     // Before the run there are no failures.
-    assert!(arrives(&mut plane, Time::ZERO) && arrives(&mut plane, Time::from_us(1_500)));
+    assert!(arrives(&mut router, Time::ZERO) && arrives(&mut router, Time::from_us(1_500)));
     let start = Time::from_ms(10);
     zero.set(start).unwrap();
     let of_run = |us: i64| start + Span::from_us(us);
-    assert!(!arrives(&mut plane, of_run(0)), "the link is down from the start");
-    assert!(arrives(&mut plane, of_run(500)));
-    assert!(!arrives(&mut plane, of_run(1_200)) && !arrives(&mut plane, of_run(1_940)));
-    assert!(arrives(&mut plane, of_run(2_500)));
-    let times: Vec<Time> = plane.finish().port_samples.iter().map(|sample| sample.time).collect();
+    assert!(!arrives(&mut router, of_run(0)), "the link is down from the start");
+    assert!(arrives(&mut router, of_run(500)));
+    assert!(!arrives(&mut router, of_run(1_200)) && !arrives(&mut router, of_run(1_940)));
+    assert!(arrives(&mut router, of_run(2_500)));
+    let times: Vec<Time> = router.finish().port_samples.iter().map(|sample| sample.time).collect();
     assert_eq!(times, (0..6).map(|step| Time::from_us(500 * step)).collect::<Vec<_>>());
 }
 
@@ -746,7 +745,7 @@ fn queues_are_sampled_at_their_times() {
     let network = network(&middle);
     let routes = Routes::new(&network).unwrap();
     let port = link(&network, "left", "right");
-    let mut plane = Plane::new(&PlaneInputs {
+    let mut router = Router::new(&RouterInputs {
         network: &network,
         routes: &routes,
         addresses: &Addresses::new(&plan(&network).unwrap()),
@@ -765,9 +764,9 @@ fn queues_are_sampled_at_their_times() {
     });
     let mut frame = PacketSample { payload: vec![0; 14_480], ..PacketSample::default() }.frame();
     let length = frame.len();
-    plane.accept(HostId(0), Time::ZERO, &mut frame, length, &mut RouterEvents::default());
-    plane.advance(Time::from_us(105), &mut RouterEvents::default());
-    let samples = plane.finish().port_samples;
+    router.accept(HostId(0), Time::ZERO, &mut frame, length, &mut RouterEvents::default());
+    router.advance(Time::from_us(105), &mut RouterEvents::default());
+    let samples = router.finish().port_samples;
     assert_eq!(samples.len(), 11);
     assert!(samples.iter().enumerate().all(|(at, it)| it.time == Time::from_us(at as u64 * 10) && it.link == port));
     // Ten segments arrive at 4 Gb/s from 4 us on, one each 3 us, and leave at 1 Gb/s: at 30 us nine are in, and 26 us have

@@ -9,6 +9,7 @@ mod run;
 pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
+mod udp;
 mod vnet;
 
 pub use checksum::{fold, replace, sum};
@@ -17,4 +18,5 @@ pub use headers::{
 };
 pub use join::{is_open, join, joined};
 pub use run::{Mark, render, wire_segment};
+pub use udp::{MAX_PAYLOAD, UdpHeader, read_udp, write_udp};
 pub use vnet::{Segmentation, VNET_LEN, Vnet};

@@ -6,22 +6,25 @@ use std::ops::Range;
 use fabric::HostId;
 use units::{Span, Time};
 
-use super::frames::PacketBuffers;
-use super::port::PortSegment;
 use crate::packet::{Headers, Mark};
+use crate::packet_buffers::PacketBuffers;
+use crate::port::PortSegment;
 
 /// A packet for a host: some of the segments of one that a host has sent.
 #[derive(Debug)]
-pub(crate) struct Delivery<'a> {
-    pub(crate) host: HostId,
+pub struct Delivery<'a> {
+    /// The destination.
+    pub host: HostId,
     /// Time of its delivery.
-    pub(crate) due: Time,
+    pub due: Time,
     /// The packet as it was sent, behind its virtio header.
-    pub(crate) frame: &'a [u8],
-    pub(crate) headers: &'a Headers,
+    pub frame: &'a [u8],
+    /// Its headers.
+    pub headers: &'a Headers,
     /// Its segments.
-    pub(crate) segments: Range<u16>,
-    pub(crate) mark: Mark,
+    pub segments: Range<u16>,
+    /// Its mark.
+    pub mark: Mark,
 }
 
 /// Adjacent segments of one packet with the same fate, held for those that may follow.

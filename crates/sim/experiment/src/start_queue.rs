@@ -3,11 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use experiment::{Dependency, Pending, Setup, Start, Waits};
 use units::Time;
 
+use crate::setup::{FlowSpec, Setup};
+use crate::start::{Dependency, Start};
+use crate::waits::{Pending, Waits};
+
 /// The flows that have not started yet.
-pub(super) struct StartQueue<'a> {
+#[derive(Debug)]
+pub struct StartQueue<'a> {
     setup: &'a Setup,
     starts: BinaryHeap<Reverse<(Time, usize)>>,
     waits: Waits,
@@ -15,8 +19,9 @@ pub(super) struct StartQueue<'a> {
 }
 
 impl<'a> StartQueue<'a> {
-    pub(super) fn new(setup: &'a Setup) -> Self {
-        let at = |(flow, spec): (usize, &experiment::FlowSpec)| match spec.start {
+    /// Returns the queue of all flows of a setup.
+    pub fn new(setup: &'a Setup) -> Self {
+        let at = |(flow, spec): (usize, &FlowSpec)| match spec.start {
             Start::At(time) => Some(Reverse((time, flow))),
             Start::Waits { .. } => None,
         };
@@ -25,12 +30,12 @@ impl<'a> StartQueue<'a> {
     }
 
     /// Returns the next known start time of a flow; [`Time::NEVER`] if none starts.
-    pub(super) fn next(&self) -> Time {
+    pub fn next(&self) -> Time {
         self.starts.peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
     }
 
     /// Returns and removes a flow with a start time that has passed.
-    pub(super) fn pop_due(&mut self, now: Time) -> Option<usize> {
+    pub fn pop_due(&mut self, now: Time) -> Option<usize> {
         let &Reverse((time, flow)) = self.starts.peek()?;
         if time > now {
             return None;
@@ -40,7 +45,7 @@ impl<'a> StartQueue<'a> {
     }
 
     /// A cause has happened: flows start that waited for it alone, or for it as the last.
-    pub(super) fn dependency_met(&mut self, cause: Dependency, now: Time) {
+    pub fn dependency_met(&mut self, cause: Dependency, now: Time) {
         for flow in self.waits.followers(cause) {
             let known_at = now + self.setup.notice_delay(cause, &self.setup.flows[flow.0 as usize]);
             let start = self.pending.mark_met(flow, known_at, self.setup);

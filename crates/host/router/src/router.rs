@@ -1,4 +1,4 @@
-//! The network in virtual time: packets read from a host pass the ports of their path and are delivered. It uses no clock
+//! The network: packets that a host sends pass the ports of their path and are delivered. It uses no clock
 //! and no device; the caller passes the time, and receives the due deliveries.
 //!
 //! Everything happens in the order (time, link), as in the simulator: arrivals at the far end of links, then ports that
@@ -7,32 +7,50 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use experiment::{LinkOutcome, PortSample, SeriesConfig, SwitchOutcome};
 use fabric::{HostId, LinkId, Network, NodeId, NodeKind, Occupancy, PortParams, Routes, path_hash, switch_salt};
 use units::{Bytes, Span, Time, mix64};
 
-use super::RunStart;
-use super::alarm::Alarm;
-use super::delivery::{Delivery, Hold};
-use super::frames::PacketBuffers;
-use super::outcome::RefusedPackets;
-use super::port::{OutputPort, PortSegment, SegmentOutcome};
-use super::samples::PortSampler;
-use super::shared_node::{LinkItem, NodeContext, NodeDeparture, PfcFrame, SharedNode};
-use crate::namespace::Addresses;
+use crate::addresses::Addresses;
+use crate::alarm::Alarm;
+use crate::delivery::{Delivery, Hold};
 use crate::packet::{Destination, DropReason, Headers, Mark};
+use crate::packet_buffers::PacketBuffers;
+use crate::port::{OutputPort, PortSegment, SegmentOutcome};
+use crate::samples::PortSampler;
+use crate::shared_node::{LinkItem, NodeContext, NodeDeparture, PfcFrame, SharedNode};
 
 /// Buffers that all queues together may hold.
 const MEMORY: usize = 2 << 30;
 
 /// Maximum backlog of a host's NIC: it accepts no more packets while its backlog is longer. Large enough that the NIC does
 /// not become idle before the router polls it again.
-pub(super) const NIC_BACKLOG: Span = Span::from_us(100);
+pub const NIC_BACKLOG: Span = Span::from_us(100);
+
+/// Packets that the router did not pass on, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct RefusedPackets {
+    /// Neither IPv4 nor IPv6, or headers that contradict themselves.
+    pub malformed: u64,
+    /// Packets shorter than their headers state.
+    pub truncated: u64,
+    /// Larger on the wire than the MTU.
+    pub too_long: u64,
+    /// For an address of no host (multicast among them), or for the sender itself.
+    pub unroutable: u64,
+    /// Found no memory: the queues together held more than the router's limit.
+    pub no_memory: u64,
+    /// Not taken by the kernel of the host that they were for.
+    pub unwritable: u64,
+}
+
+/// Time zero of the run on the router's clock, once the run has started. Flows have connections before that.
+pub type RunStart = Arc<OnceLock<Time>>;
 
 /// Receiver of the network's events.
-pub(crate) trait Observer {
+pub trait Observer {
     /// A packet is due at a host.
     fn deliver(&mut self, delivery: Delivery);
 
@@ -44,14 +62,19 @@ pub(crate) trait Observer {
 
 /// A segment that leaves a watched port.
 #[derive(Debug)]
-pub(crate) struct PortDeparture<'a> {
-    pub(crate) link: LinkId,
-    pub(crate) time: Time,
+pub struct PortDeparture<'a> {
+    /// The link of the port.
+    pub link: LinkId,
+    /// Time at which its last bit leaves.
+    pub time: Time,
     /// The packet as it was sent, behind its virtio header.
-    pub(crate) frame: &'a [u8],
-    pub(crate) headers: &'a Headers,
-    pub(crate) segment: u16,
-    pub(crate) mark: Mark,
+    pub frame: &'a [u8],
+    /// The packet's headers.
+    pub headers: &'a Headers,
+    /// Index of the segment.
+    pub segment: u16,
+    /// Its mark.
+    pub mark: Mark,
 }
 
 /// Node at the far end of a link.
@@ -74,35 +97,47 @@ enum Event {
     Flush(u32),
 }
 
-/// Result of a [`Plane`].
+/// Result of a [`Router`].
 #[derive(Debug)]
-pub(crate) struct PlaneOutcome {
+pub struct NetworkOutcome {
     /// By link.
-    pub(crate) links: Vec<LinkOutcome>,
-    pub(crate) port_samples: Vec<PortSample>,
+    pub links: Vec<LinkOutcome>,
+    /// Samples of ports, in order of time, then link.
+    pub port_samples: Vec<PortSample>,
     /// Switches that share their buffer, in order.
-    pub(crate) switches: Vec<SwitchOutcome>,
-    pub(crate) refused: RefusedPackets,
+    pub switches: Vec<SwitchOutcome>,
+    /// Packets that were not passed on.
+    pub refused: RefusedPackets,
 }
 
-/// Parts of a network, for [`Plane::new`].
+/// Parts of a network, for [`Router::new`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PlaneInputs<'a> {
-    pub(crate) network: &'a Network,
-    pub(crate) routes: &'a Routes,
-    pub(crate) addresses: &'a Addresses,
-    pub(crate) seed: u64,
-    pub(crate) coalesce: Span,
-    pub(crate) join: bool,
-    pub(crate) series: &'a SeriesConfig,
+pub struct RouterInputs<'a> {
+    /// The network with the created hosts.
+    pub network: &'a Network,
+    /// Its routes.
+    pub routes: &'a Routes,
+    /// Addresses of its hosts.
+    pub addresses: &'a Addresses,
+    /// Marks, losses and the choice among equal paths depend on this.
+    pub seed: u64,
+    /// Time for which segments of one packet are held to be delivered together; zero for no wait.
+    pub coalesce: Span,
+    /// True if consecutive packets that a host sent one by one are also delivered together.
+    pub join: bool,
+    /// Ports with queues to sample, in times of the run.
+    pub series: &'a SeriesConfig,
     /// Links that report departures.
-    pub(crate) watched: &'a [LinkId],
-    pub(crate) mtu: u16,
-    pub(crate) run_start: &'a RunStart,
+    pub watched: &'a [LinkId],
+    /// The longest packet on the wire, in bytes.
+    pub mtu: u16,
+    /// Time zero of outages, routes and samples.
+    pub run_start: &'a RunStart,
 }
 
+/// A network of ports and links, and the packets in it.
 #[derive(Debug)]
-pub(crate) struct Plane {
+pub struct Router {
     /// Time zero of outages, routes and samples.
     run_start: RunStart,
     network: Network,
@@ -138,8 +173,9 @@ pub(crate) struct Plane {
     node_departures: Vec<NodeDeparture>,
 }
 
-impl Plane {
-    pub(crate) fn new(parts: &PlaneInputs) -> Self {
+impl Router {
+    /// Creates an empty network.
+    pub fn new(parts: &RouterInputs) -> Self {
         let network = parts.network;
         let links = network.links();
         let to = |link: &fabric::Link| match network.nodes()[link.to.index()].kind {
@@ -186,7 +222,7 @@ impl Plane {
 
     /// Accepts a packet from a host's kernel: the first `length` bytes of `buffer`, which may be swapped for another
     /// buffer. All events due by `now` have been handled.
-    pub(crate) fn accept(
+    pub fn accept(
         &mut self,
         host: HostId,
         now: Time,
@@ -238,7 +274,7 @@ impl Plane {
     }
 
     /// Does all that is due by `now`.
-    pub(crate) fn advance(&mut self, now: Time, observer: &mut impl Observer) {
+    pub fn advance(&mut self, now: Time, observer: &mut impl Observer) {
         while let Some(&Reverse((due, event))) = self.events.peek()
             && due <= now
         {
@@ -258,12 +294,12 @@ impl Plane {
     }
 
     /// Returns the time of the next call at which no event is late yet.
-    pub(crate) fn next_at(&mut self) -> Option<Time> {
+    pub fn next_at(&mut self) -> Option<Time> {
         self.alarm.next_at(self.done)
     }
 
     /// Returns the time from which a host's NIC accepts packets.
-    pub(crate) fn nic_accepts_at(&self, host: HostId) -> Time {
+    pub fn nic_accepts_at(&self, host: HostId) -> Time {
         let uplink = self.network.uplink(host);
         match &self.shared[self.network.hosts()[host.index()].index()] {
             Some(nic) => nic.accepts_at(self.network.port(uplink), NIC_BACKLOG),
@@ -273,23 +309,24 @@ impl Plane {
 
     /// Returns the number of packets in the network.
     #[cfg(test)]
-    pub(crate) fn frames_held(&self) -> usize {
+    pub fn frames_held(&self) -> usize {
         self.frames.count()
     }
 
-    pub(crate) fn refused(&mut self) -> &mut RefusedPackets {
+    /// Returns the counts of packets not passed on, to which the caller adds its own.
+    pub fn refused(&mut self) -> &mut RefusedPackets {
         &mut self.refused
     }
 
     /// Returns the outcome of the links and switches, the samples, and the refused packets.
-    pub(crate) fn finish(self) -> PlaneOutcome {
+    pub fn finish(self) -> NetworkOutcome {
         let params = |link: usize| self.network.port(LinkId(link as u32));
         let mut links: Vec<_> = self.ports.iter().enumerate().map(|(link, port)| port.outcome(params(link))).collect();
         for node in self.shared.iter().flatten() {
             node.report(&mut links, self.done);
         }
         let switches = self.shared.iter().flatten().filter_map(|node| node.outcome()).collect();
-        PlaneOutcome { links, port_samples: self.samples.samples, switches, refused: self.refused }
+        NetworkOutcome { links, port_samples: self.samples.samples, switches, refused: self.refused }
     }
 
     /// The first item on a link is at its far end.
@@ -335,7 +372,7 @@ impl Plane {
     }
 
     /// Returns whether the run has started.
-    pub(crate) fn has_begun(&self) -> bool {
+    pub fn has_begun(&self) -> bool {
         self.run_start.get().is_some()
     }
 

@@ -8,10 +8,10 @@ use fabric::HostId;
 use crate::packet::{Headers, VNET_LEN, is_open, join, joined};
 
 /// The longest frame of a device: an IP packet and the virtio header.
-pub(crate) const MAX: usize = VNET_LEN + 65_535;
+pub const MAX_FRAME: usize = VNET_LEN + 65_535;
 
 /// Sizes of buffers. A packet that is longer than the last but one swaps its buffer with the reader's, without a copy.
-const CLASSES: [usize; 3] = [2_048, 16_384, MAX];
+const CLASSES: [usize; 3] = [2_048, 16_384, MAX_FRAME];
 
 #[derive(Debug)]
 pub(crate) struct PacketBuffer {
@@ -57,7 +57,7 @@ impl PacketBuffers {
         }
         self.held += CLASSES[class];
         let mut kept = self.spare[class].pop().unwrap_or_else(|| vec![0; CLASSES[class]]);
-        if class == CLASSES.len() - 1 && buffer.len() == MAX {
+        if class == CLASSES.len() - 1 && buffer.len() == MAX_FRAME {
             std::mem::swap(&mut kept, buffer);
         } else {
             kept[..length].copy_from_slice(&buffer[..length]);
@@ -151,10 +151,10 @@ mod tests {
     fn keep(frames: &mut PacketBuffers, payload: usize) -> Option<u32> {
         let frame = PacketSample { payload: vec![3; payload], ..PacketSample::default() }.frame();
         let headers = Headers::parse(&frame).unwrap();
-        let mut buffer = vec![0; MAX];
+        let mut buffer = vec![0; MAX_FRAME];
         buffer[..frame.len()].copy_from_slice(&frame);
         let kept = frames.keep(&mut buffer, frame.len(), headers, HostId(0));
-        assert_eq!(buffer.len(), MAX, "the reader's buffer is as good as new");
+        assert_eq!(buffer.len(), MAX_FRAME, "the reader's buffer is as good as new");
         if let Some(number) = kept {
             assert_eq!(frames.get(number).bytes(), frame);
         }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn held_frames_are_limited() {
-        let mut frames = PacketBuffers::new(2 * MAX);
+        let mut frames = PacketBuffers::new(2 * MAX_FRAME);
         let first = keep(&mut frames, 60_000).unwrap();
         keep(&mut frames, 60_000).unwrap();
         assert_eq!(keep(&mut frames, 0), None);

@@ -1,0 +1,25 @@
+//! A network of IP packets: those that hosts send pass the ports of their path, modelled by [`fabric`], and are delivered.
+//!
+//! [`Router`] is sans-IO: the caller passes packets and times, and receives the due deliveries. The emulator drives it
+//! with TUN devices in real time, the virtual hosts with an event loop in virtual time.
+//!
+//! The crate handles addresses and packet headers; it does not depend on clocks, devices, laws or our file formats.
+
+mod addresses;
+mod alarm;
+mod delivery;
+pub mod packet;
+mod packet_buffers;
+mod port;
+mod router;
+mod samples;
+mod shared_node;
+#[cfg(test)]
+mod tests;
+
+pub use addresses::{Addresses, HostPlan, TooManyHosts, plan};
+pub use delivery::Delivery;
+pub use packet_buffers::MAX_FRAME;
+pub use router::{
+    NIC_BACKLOG, NetworkOutcome, Observer, PortDeparture, RefusedPackets, Router, RouterInputs, RunStart,
+};
