@@ -14,6 +14,8 @@ mod record;
 mod sheet;
 mod sonic;
 mod table;
+#[cfg(feature = "virtual")]
+mod transport_law;
 
 use std::ffi::OsString;
 use std::sync::OnceLock;

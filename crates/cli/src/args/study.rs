@@ -262,6 +262,15 @@ pub(crate) struct EmulateArgs {
     /// Transport that carries the scenario's flows.
     #[arg(long, value_enum, default_value = "kernel")]
     pub(crate) stack: Stack,
+    /// Run the transport in virtual time: deterministic, without root, on any machine.
+    ///
+    /// Hosts run the transport's own protocol code, with real packets and cryptography, over the emulator's network. The
+    /// result does not depend on the machine.
+    #[arg(long = "virtual", conflicts_with_all = ["command", "background", "command_host", "no_real_time"])]
+    pub(crate) virtual_time: bool,
+    /// Number of runs at a time, with --virtual. Default: one a core.
+    #[arg(long, value_name = "N", requires = "virtual_time", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
     /// Do not request real-time scheduling.
     ///
     /// The emulator may then be late by milliseconds under load.

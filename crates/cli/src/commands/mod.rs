@@ -5,19 +5,7 @@ pub(crate) mod check;
 pub(crate) mod choose;
 pub(crate) mod compare;
 pub(crate) mod demo;
-#[cfg(target_os = "linux")]
 pub(crate) mod emulate;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod emulate {
-    //! `narrows emulate`, which needs Linux.
-
-    use crate::args::EmulateArgs;
-    use crate::exit::CommandFailure;
-
-    pub(crate) fn emulate(_: &EmulateArgs) -> Result<(), CommandFailure> {
-        Err(CommandFailure::Input("error: real packets need Linux: its network namespaces and TUN devices".into()))
-    }
-}
 pub(crate) mod explain;
 pub(crate) mod export;
 #[cfg(feature = "import")]

@@ -10,6 +10,7 @@ use units::{Bytes, Frac};
 
 use crate::args::EndpointArgs;
 use crate::exit::CommandFailure;
+use crate::transport_law::{accepted, needs};
 
 /// The law that an end sends by if none is named: random losses do not slow it down.
 const DEFAULT_LAW: LawKind = LawKind::Bbr;
@@ -27,21 +28,6 @@ const DEFAULT_LAW_PARAMS: [(&str, ParamValue); 3] = [
 pub(crate) struct SelectedLaw {
     kind: LawKind,
     params: Vec<(String, ParamValue)>,
-}
-
-/// Returns a requirement of a law that the transport does not meet; none if the transport's packets carry all signals
-/// that it needs.
-pub(crate) fn needs(kind: LawKind) -> Option<&'static str> {
-    match kind.info() {
-        info if info.credits => Some("credits from the receiver"),
-        info if info.reads_reports => Some("reports of switches (INT)"),
-        _ => None,
-    }
-}
-
-/// The names of the laws that the transport runs.
-pub(crate) fn accepted() -> Vec<&'static str> {
-    LawKind::ALL.iter().filter(|&&kind| needs(kind).is_none()).map(|kind| kind.info().name).collect()
 }
 
 impl SelectedLaw {

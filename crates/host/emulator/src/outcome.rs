@@ -6,10 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use experiment::{
-    DrivenFlows, EngineStats, FlowId, FlowOutcome, FlowSample, FlowSpec, LinkOutcome, Outcome, PortSample, Setup,
-    Start, SwitchOutcome,
-};
+use experiment::{FlowId, FlowOutcome, FlowSample, FlowSpec, Outcome, Setup, Start, outcome_of_packets};
 use fabric::HostId;
 use flow::FlowStats;
 use flow::credits::CreditStats;
@@ -29,28 +26,6 @@ const INITIAL_WINDOW: u64 = 10;
 
 /// The SYN that the kernel counts as a byte acknowledged.
 const SYN: u64 = 1;
-
-/// Outcome of the network.
-struct NetworkOutcome {
-    links: Vec<LinkOutcome>,
-    port_samples: Vec<PortSample>,
-    switches: Vec<SwitchOutcome>,
-}
-
-/// Links, ports and switches as the router left them.
-fn network(router: &RouterOutcome) -> NetworkOutcome {
-    NetworkOutcome {
-        links: router.links.clone(),
-        port_samples: router.port_samples.clone(),
-        switches: router.switches.clone(),
-    }
-}
-
-fn engine(links: &[LinkOutcome], flows: &[FlowOutcome]) -> EngineStats {
-    let packet_hops = links.iter().map(|link| link.packets).sum();
-    let data_packets = flows.iter().map(|flow| flow.stats.packets_sent).sum();
-    EngineStats { events: packet_hops, packet_hops, data_packets, partitions: 1, threads: 1, ..EngineStats::default() }
-}
 
 fn stats(info: &TcpInfo) -> FlowStats {
     FlowStats {
@@ -140,35 +115,13 @@ pub(crate) fn traffic_outcome(
     };
     let mut flow_samples: Vec<FlowSample> = samples.rows.iter().filter_map(sample).collect();
     flow_samples.sort_by_key(|it| (it.time, it.flow));
-    Outcome { interrupted: end.interrupted, ..joined(network(router), flows, flow_samples, end.ended) }
+    Outcome { interrupted: end.interrupted, ..joined(router, flows, flow_samples, end.ended) }
 }
 
-/// The outcome of flows over a transport of user space.
-pub(crate) fn driven_outcome(end: &DrivenFlows, router: &RouterOutcome) -> Outcome {
-    let joined = joined(network(router), end.flows.clone(), end.samples.clone(), end.ended);
-    Outcome { interrupted: end.interrupted, ..joined }
-}
-
-/// Returns the outcomes of the network and of flows, as the outcome of a run that was not interrupted.
-fn joined(network: NetworkOutcome, flows: Vec<FlowOutcome>, flow_samples: Vec<FlowSample>, ended: Time) -> Outcome {
-    let NetworkOutcome { links, port_samples, switches } = network;
-    let engine = engine(&links, &flows);
-    Outcome {
-        flows,
-        links,
-        port_samples,
-        flow_samples,
-        predictions: experiment::Predictions::default(),
-        ended,
-        until: Time::NEVER,
-        lost_of: Vec::new(),
-        interrupted: false,
-        engine,
-        switches,
-        deadlock: Vec::new(),
-        switch_samples: Vec::new(),
-        pauses: Vec::new(),
-    }
+/// Returns the outcomes of the router and of flows, as the outcome of a run that was not interrupted.
+fn joined(router: &RouterOutcome, flows: Vec<FlowOutcome>, flow_samples: Vec<FlowSample>, ended: Time) -> Outcome {
+    let outcome = outcome_of_packets(flows, flow_samples, ended, router.links.clone());
+    Outcome { port_samples: router.port_samples.clone(), switches: router.switches.clone(), ..outcome }
 }
 
 /// The flows of programs: every direction of a TCP connection between two hosts that sent more than an initial
@@ -263,7 +216,7 @@ pub(crate) fn program_outcome(
     setup.dependencies = experiment::Dependencies::default();
     setup.series.flows = (0..observed.len() as u32).map(FlowId).collect();
     setup.stop = ended;
-    let outcome = joined(network(router), flows, flow_samples, ended);
+    let outcome = joined(router, flows, flow_samples, ended);
     ObservedTraffic { setup, outcome, congestion, small }
 }
 

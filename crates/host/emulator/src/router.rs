@@ -20,7 +20,7 @@ use crate::pcapng::Captures;
 use crate::pressure::ROUTER;
 use crate::{Error, tun};
 pub use outcome::RouterOutcome;
-use router::{Addresses, Router, RouterInputs, RunStart};
+use router::{Addresses, Router, RouterInputs, RouterTime, RunStart};
 use worker::{Output, Stalls, Worker};
 
 /// Default time for which segments of one packet are held to be delivered together, as a NIC's receive coalescing does.
@@ -112,6 +112,7 @@ pub fn start(hosts: &HostNamespaces, config: &RouterConfig) -> Result<Running, E
         watched: captures.as_ref().map_or(&[], Captures::links),
         mtu: hosts.mtu(),
         run_start: &run_start,
+        time: RouterTime::Real,
     });
     let output = Output::new(clock, clock.realtime_ns, tuns, captures);
     let worker =

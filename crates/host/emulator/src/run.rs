@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use experiment::{DriverConfig, FlowTransport, Outcome, Setup, TrafficProgress, drive};
+use experiment::{DriverConfig, FlowTransport, Outcome, Setup, TRUNCATED, TrafficProgress, broken_connections, drive};
 use fabric::{HostId, LinkId};
 use units::{Bytes, Span, Time};
 
@@ -12,11 +12,12 @@ use crate::diag::{Sampler, SocketSamples};
 use crate::error::Error;
 use crate::law_state::LawStateReader;
 use crate::namespace::{HostNamespaces, NamespaceOptions};
-use crate::outcome::{ObservedTraffic, driven_outcome, program_outcome, traffic_outcome};
+use crate::outcome::{ObservedTraffic, program_outcome, traffic_outcome};
 use crate::pressure::{Pressure, PressureMonitor};
 use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
 use crate::sys::Urgent;
-use crate::traffic::{Connected, HostNetwork, IpVersion, MIN_INTERVAL, PROGRESS_INTERVAL, Traffic, flow_of};
+use crate::traffic::{Connected, HostNetwork, MIN_INTERVAL, PROGRESS_INTERVAL, Traffic, flow_of};
+use router::IpVersion;
 
 /// Options of a run.
 pub struct RunOptions {
@@ -182,19 +183,10 @@ pub fn run_over_transport(
     let pressure = pressure.end();
     let router = router.stop()?;
     let pressure = Pressure { stalled: router.stalled, ..pressure };
-    let outcome = driven_outcome(&end, &router);
-    let mut notes = broken_connections(end.failures.iter());
-    notes.extend(end.truncated.then(truncated));
+    let notes = end.notes();
+    let outcome = end.into_outcome(router.links.clone(), router.port_samples.clone(), router.switches.clone());
     let (setup, congestion) = (setup.clone(), options.congestion);
     Ok(Emulated { setup, outcome, router: without_series(router), congestion, pressure, notes })
-}
-
-/// Returns a line for each flow with a broken connection, with the reason.
-fn broken_connections<'a>(failures: impl Iterator<Item = &'a Option<String>>) -> Vec<String> {
-    let describe = |(flow, failure): (usize, &Option<String>)| {
-        Some(format!("flow {flow}: its connection broke: {}", failure.as_ref()?))
-    };
-    failures.enumerate().filter_map(describe).collect()
 }
 
 /// Programs in the hosts' namespaces.
@@ -262,14 +254,10 @@ pub fn run_programs<P: Programs>(setup: &Setup, mut options: RunOptions, program
 }
 
 fn add_sample_notes(samples: &SocketSamples, notes: &mut Vec<String>) {
-    notes.extend(samples.truncated.then(truncated));
+    notes.extend(samples.truncated.then(|| TRUNCATED.to_owned()));
     if let Some(reason) = &samples.law_state_refused {
         notes.push(format!("the laws' own state and their counts of actions are missing: {reason}"));
     }
-}
-
-fn truncated() -> String {
-    "there were more samples of flows than are kept: lengthen [monitor] interval".to_owned()
 }
 
 fn without_series(router: RouterOutcome) -> RouterOutcome {

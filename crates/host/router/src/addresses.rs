@@ -1,17 +1,40 @@
 //! The hosts' names and addresses, and which host an address belongs to.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fabric::{HostId, Network};
 use thiserror::Error;
 
-const V4_PREFIX: [u8; 2] = [10, 198];
+/// IPv4 addresses begin with 10 and this number, or a later one in datacenters of more hosts than one number has.
+const V4_BLOCK: u8 = 198;
+const V4_BLOCKS: u16 = 256 - V4_BLOCK as u16;
+/// Hosts of a datacenter in one block of IPv4 addresses.
+const HOSTS_IN_BLOCK: u16 = 254;
 const V6_PREFIX: [u16; 6] = [0xfd6e, 0x6172, 0, 0, 0, 0];
-const MAX_IN_DATACENTER: usize = 254;
+const MAX_IN_DATACENTER: u16 = V4_BLOCKS * HOSTS_IN_BLOCK;
+
+/// A version of the Internet Protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IpVersion {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl IpVersion {
+    /// Returns the length of its header without options, in bytes.
+    pub const fn header_bytes(self) -> u32 {
+        match self {
+            Self::V4 => 20,
+            Self::V6 => 40,
+        }
+    }
+}
 
 /// Error of a network with more hosts than addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("datacenter {datacenter} has {hosts} hosts, and there are addresses for 256 datacenters of 254 hosts")]
+#[error("datacenter {datacenter} has {hosts} hosts, and there are addresses for 256 datacenters of 14732 hosts")]
 pub struct TooManyHosts {
     /// The datacenter.
     pub datacenter: u16,
@@ -24,7 +47,7 @@ pub struct TooManyHosts {
 pub struct HostPlan {
     /// Its name in the network.
     pub name: String,
-    /// 10.198.DATACENTER.HOST, hosts counted from 1.
+    /// 10.198.DATACENTER.HOST, hosts counted from 1; host 255 is 10.199.DATACENTER.1, and so on.
     pub v4: Ipv4Addr,
     /// `fd6e:6172::DATACENTER:HOST`.
     pub v6: Ipv6Addr,
@@ -42,16 +65,15 @@ pub fn plan(network: &Network) -> Result<Vec<HostPlan>, TooManyHosts> {
         let count: &mut usize = &mut host_counts[usize::from(node.datacenter)];
         *count += 1;
         let too_many = TooManyHosts { datacenter: node.datacenter, hosts: *count };
-        let (Ok(datacenter), true) = (u8::try_from(node.datacenter), *count <= MAX_IN_DATACENTER) else {
-            return Err(too_many);
-        };
-        let host = *count as u8;
+        let number = u16::try_from(*count).ok().filter(|&number| number <= MAX_IN_DATACENTER);
+        let (Ok(datacenter), Some(number)) = (u8::try_from(node.datacenter), number) else { return Err(too_many) };
+        let (block, in_block) = ((number - 1) / HOSTS_IN_BLOCK, (number - 1) % HOSTS_IN_BLOCK + 1);
         let mut v6 = [0; 8];
         v6[..6].copy_from_slice(&V6_PREFIX);
-        (v6[6], v6[7]) = (datacenter.into(), host.into());
+        (v6[6], v6[7]) = (datacenter.into(), number);
         plans.push(HostPlan {
             name: node.name.clone(),
-            v4: Ipv4Addr::new(V4_PREFIX[0], V4_PREFIX[1], datacenter, host),
+            v4: Ipv4Addr::new(10, V4_BLOCK + block as u8, datacenter, in_block as u8),
             v6: Ipv6Addr::from(v6),
         });
     }
@@ -63,6 +85,16 @@ pub fn plan(network: &Network) -> Result<Vec<HostPlan>, TooManyHosts> {
 pub struct Addresses {
     /// By datacenter, then by the host's number there, from 1.
     hosts: Vec<Vec<HostId>>,
+}
+
+impl HostPlan {
+    /// Returns its address of this IP version.
+    pub fn address(&self, version: IpVersion) -> IpAddr {
+        match version {
+            IpVersion::V4 => self.v4.into(),
+            IpVersion::V6 => self.v6.into(),
+        }
+    }
 }
 
 impl Addresses {
@@ -79,20 +111,23 @@ impl Addresses {
         Self { hosts }
     }
 
-    /// The host with an IPv4 address, given as its bytes.
+    /// Returns the host with an IPv4 address, given as its bytes.
     pub fn host_v4(&self, address: [u8; 4]) -> Option<HostId> {
-        let [a, b, datacenter, host] = address;
-        ([a, b] == V4_PREFIX).then(|| self.host(datacenter, host)).flatten()
+        let [ten, block, datacenter, in_block] = address;
+        let block = block.checked_sub(V4_BLOCK).filter(|_| ten == 10)?;
+        let in_block = u16::from(in_block).checked_sub(1).filter(|&it| it < HOSTS_IN_BLOCK)?;
+        self.host(datacenter, u16::from(block) * HOSTS_IN_BLOCK + in_block + 1)
     }
 
-    /// The host with an IPv6 address, given as its bytes.
+    /// Returns the host with an IPv6 address, given as its bytes.
     pub fn host_v6(&self, address: [u8; 16]) -> Option<HostId> {
         let segments = Ipv6Addr::from(address).segments();
-        let (Ok(datacenter), Ok(host)) = (u8::try_from(segments[6]), u8::try_from(segments[7])) else { return None };
-        segments.starts_with(&V6_PREFIX).then(|| self.host(datacenter, host)).flatten()
+        let datacenter = u8::try_from(segments[6]).ok().filter(|_| segments.starts_with(&V6_PREFIX))?;
+        self.host(datacenter, segments[7])
     }
 
-    fn host(&self, datacenter: u8, host: u8) -> Option<HostId> {
+    /// Returns the host of this number, from 1, in a datacenter.
+    fn host(&self, datacenter: u8, host: u16) -> Option<HostId> {
         self.hosts.get(usize::from(datacenter))?.get(usize::from(host.checked_sub(1)?)).copied()
     }
 }
@@ -119,9 +154,10 @@ mod tests {
 
     #[test]
     fn every_host_is_found_by_both_its_addresses() {
-        let plans = plan(&network(9)).unwrap();
-        assert_eq!(plans[3].v4, Ipv4Addr::new(10, 198, 1, 2));
-        assert_eq!(plans[3].v6.to_string(), "fd6e:6172::1:2");
+        let plans = plan(&network(1_500)).unwrap();
+        assert_eq!((plans[3].v4, plans[3].v6.to_string()), (Ipv4Addr::new(10, 198, 1, 2), "fd6e:6172::1:2".to_owned()));
+        let last = (plans[1_499].v4, plans[1_499].v6.to_string());
+        assert_eq!(last, (Ipv4Addr::new(10, 200, 1, 242), "fd6e:6172::1:2ee".to_owned()));
         let addresses = Addresses::new(&plans);
         for (host, plan) in plans.iter().enumerate() {
             assert_eq!(addresses.host_v4(plan.v4.octets()), Some(HostId(host as u32)));
@@ -143,7 +179,7 @@ mod tests {
 
     #[test]
     fn too_many_hosts_are_an_error() {
-        assert!(plan(&network(508)).is_ok());
-        assert!(matches!(plan(&network(510)), Err(TooManyHosts { hosts: 255, .. })));
+        assert!(plan(&network(2 * 14_732)).is_ok());
+        assert!(matches!(plan(&network(2 * 14_733)), Err(TooManyHosts { hosts: 14_733, .. })));
     }
 }

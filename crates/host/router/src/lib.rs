@@ -16,10 +16,12 @@ mod samples;
 mod shared_node;
 #[cfg(test)]
 mod tests;
+mod udp_network;
 
-pub use addresses::{Addresses, HostPlan, TooManyHosts, plan};
+pub use addresses::{Addresses, HostPlan, IpVersion, TooManyHosts, plan};
 pub use delivery::Delivery;
 pub use packet_buffers::MAX_FRAME;
 pub use router::{
-    NIC_BACKLOG, NetworkOutcome, Observer, PortDeparture, RefusedPackets, Router, RouterInputs, RunStart,
+    NIC_BACKLOG, NetworkOutcome, Observer, PortDeparture, RefusedPackets, Router, RouterInputs, RouterTime, RunStart,
 };
+pub use udp_network::{DepartureObserver, UdpNetwork};

@@ -46,6 +46,15 @@ pub struct RefusedPackets {
     pub unwritable: u64,
 }
 
+/// Time in which a router is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RouterTime {
+    /// Calls may be late, and are made as seldom as possible: at [`Router::next_at`].
+    Real,
+    /// A call for each event, at its time: at [`Router::next_event`].
+    Virtual,
+}
+
 /// Time zero of the run on the router's clock, once the run has started. Flows have connections before that.
 pub type RunStart = Arc<OnceLock<Time>>;
 
@@ -133,6 +142,8 @@ pub struct RouterInputs<'a> {
     pub mtu: u16,
     /// Time zero of outages, routes and samples.
     pub run_start: &'a RunStart,
+    /// The time in which it is called.
+    pub time: RouterTime,
 }
 
 /// A network of ports and links, and the packets in it.
@@ -159,7 +170,8 @@ pub struct Router {
     frames: PacketBuffers,
     /// One arrival a link, that of the first segment on it.
     events: BinaryHeap<Reverse<(Time, Event)>>,
-    alarm: Alarm,
+    /// None in virtual time.
+    alarm: Option<Alarm>,
     /// All events due by then have been processed.
     done: Time,
     samples: PortSampler,
@@ -206,7 +218,7 @@ impl Router {
             holds: hosts.map(|host| Hold::new(HostId(host), parts.coalesce)).collect(),
             frames: PacketBuffers::new(MEMORY),
             events: BinaryHeap::new(),
-            alarm: Alarm::new(network, parts.coalesce),
+            alarm: (parts.time == RouterTime::Real).then(|| Alarm::new(network, parts.coalesce)),
             done: Time::ZERO,
             samples: PortSampler::new(parts.series, links.len()),
             refused: RefusedPackets::default(),
@@ -293,17 +305,22 @@ impl Router {
         self.done = now;
     }
 
-    /// Returns the time of the next call at which no event is late yet.
+    /// Returns the time of the next call at which no event is late yet, in [`RouterTime::Real`].
     pub fn next_at(&mut self) -> Option<Time> {
-        self.alarm.next_at(self.done)
+        self.alarm.as_mut()?.next_at(self.done)
     }
 
-    /// Returns the time from which a host's NIC accepts packets.
-    pub fn nic_accepts_at(&self, host: HostId) -> Time {
+    /// Returns the time of the next event; [`Time::NEVER`] if there is none.
+    pub fn next_event(&self) -> Time {
+        self.events.peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
+    }
+
+    /// Returns the time from which a host's NIC has a backlog of at most `slack`.
+    pub fn nic_accepts_at(&self, host: HostId, slack: Span) -> Time {
         let uplink = self.network.uplink(host);
         match &self.shared[self.network.hosts()[host.index()].index()] {
-            Some(nic) => nic.accepts_at(self.network.port(uplink), NIC_BACKLOG),
-            None => self.ports[uplink.index()].idle_at().saturating_sub(NIC_BACKLOG),
+            Some(nic) => nic.accepts_at(self.network.port(uplink), slack),
+            None => self.ports[uplink.index()].idle_at().saturating_sub(slack),
         }
     }
 
@@ -355,7 +372,9 @@ impl Router {
                 let hold = &mut self.holds[host.index()];
                 if let Some(due) = hold.arrive(&segment, &mut self.frames, &mut |it| observer.deliver(it)) {
                     self.events.push(Reverse((due, Event::Flush(host.0))));
-                    self.alarm.flush(due);
+                    if let Some(alarm) = &mut self.alarm {
+                        alarm.flush(due);
+                    }
                 }
             }
         }
@@ -433,7 +452,9 @@ impl Router {
         if let Some(at) = shared.decides_at().filter(|&at| shared.next_event.is_none_or(|planned| at < planned)) {
             shared.next_event = Some(at);
             self.events.push(Reverse((at, Event::Decision(node.0))));
-            self.alarm.decision(at, &self.network, self.network.links_out(node));
+            if let Some(alarm) = &mut self.alarm {
+                alarm.decision(at, &self.network, self.network.links_out(node));
+            }
         }
         for departure in departures.drain(..) {
             match departure {
@@ -450,7 +471,9 @@ impl Router {
         if self.is_cut(LinkId(link as u32), frame.arrived - delay, frame.arrived) {
             return;
         }
-        self.alarm.decision(frame.arrived, &self.network, 0..0);
+        if let Some(alarm) = &mut self.alarm {
+            alarm.decision(frame.arrived, &self.network, 0..0);
+        }
         self.put_on_link(link, LinkItem::Pfc(frame));
     }
 
@@ -493,7 +516,9 @@ impl Router {
         if let Some(at) = self.ports[link].serves_at(params) {
             self.served[link] = true;
             self.events.push(Reverse((at, Event::Service(link as u32))));
-            self.alarm.service(link, at, params.delay());
+            if let Some(alarm) = &mut self.alarm {
+                alarm.service(link, at, params.delay());
+            }
         }
     }
 
@@ -525,9 +550,13 @@ impl Router {
         }
         segment.arrived = passage.arrives;
         if segment.index + 1 == self.frames.get(segment.frame).headers.segments() {
-            self.alarm.last_arrival(link, segment.arrived, segment.size);
+            if let Some(alarm) = &mut self.alarm {
+                alarm.last_arrival(link, segment.arrived, segment.size);
+            }
         } else {
-            self.alarm.inner_arrival(link, segment.arrived, segment.size);
+            if let Some(alarm) = &mut self.alarm {
+                alarm.inner_arrival(link, segment.arrived, segment.size);
+            }
         }
         self.put_on_link(link, LinkItem::Segment(segment));
     }

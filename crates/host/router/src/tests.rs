@@ -15,7 +15,7 @@ use crate::addresses::{Addresses, plan};
 use crate::delivery::Delivery;
 use crate::packet::sample::PacketSample;
 use crate::packet::{CREDIT_DSCP, Headers, OVER_PROVISIONED_CREDIT_DSCP, UNSCHEDULED_DSCP, render, wire_segment};
-use crate::router::{Observer, PortDeparture, Router, RouterInputs, RunStart};
+use crate::router::{NIC_BACKLOG, Observer, PortDeparture, Router, RouterInputs, RouterTime, RunStart};
 
 const SEED: u64 = 11;
 const MTU: u16 = 1520;
@@ -173,6 +173,7 @@ fn run(network: &Network, load: &[(Time, u8, PacketSample)], coalesce: Span, pol
         watched: &[link(network, "left", "right")],
         mtu: MTU,
         run_start: &begun_at(Time::ZERO),
+        time: RouterTime::Real,
     });
     let mut events = RouterEvents::default();
     let mut poll_times = poll_times.to_vec();
@@ -508,6 +509,7 @@ fn a_pause_takes_effect_when_its_frame_arrives() {
         watched: &[watched],
         mtu: MTU,
         run_start: &begun_at(Time::ZERO),
+        time: RouterTime::Real,
     });
     let mut events = DepartureTimes::default();
     let send = |router: &mut Router, events: &mut DepartureTimes, from: u8, to: u8, now: Time| {
@@ -560,11 +562,12 @@ fn a_paused_nic_accepts_no_more_than_its_slack() {
         watched: &[],
         mtu: MTU,
         run_start: &begun_at(Time::ZERO),
+        time: RouterTime::Real,
     });
     let mut events = DepartureTimes::default();
     let (mut now, mut accepted, mut longest_wait) = (Time::ZERO, 0, Span::ZERO);
     while accepted < 200 {
-        let at = router.nic_accepts_at(HostId(0));
+        let at = router.nic_accepts_at(HostId(0), NIC_BACKLOG);
         if at <= now {
             let mut frame = PacketSample { payload: vec![0; 1_448], ..PacketSample::default() }.frame();
             let length = frame.len();
@@ -670,6 +673,7 @@ fn packets_that_cannot_be_forwarded_are_counted() {
         watched: &[],
         mtu: MTU,
         run_start: &begun_at(Time::ZERO),
+        time: RouterTime::Real,
     });
     let mut events = RouterEvents::default();
     let mut send = |mut frame: Vec<u8>| {
@@ -715,6 +719,7 @@ fn failures_and_samples_have_the_times_of_the_run() {
         watched: &[],
         mtu: MTU,
         run_start: &zero,
+        time: RouterTime::Real,
     });
     let mut events = RouterEvents::default();
     let mut arrives = |router: &mut Router, now: Time| {
@@ -761,6 +766,7 @@ fn queues_are_sampled_at_their_times() {
         watched: &[],
         mtu: MTU,
         run_start: &begun_at(Time::ZERO),
+        time: RouterTime::Real,
     });
     let mut frame = PacketSample { payload: vec![0; 14_480], ..PacketSample::default() }.frame();
     let length = frame.len();

@@ -77,6 +77,8 @@ pub enum BackendKind {
     Simulator,
     /// Real packets through an emulated network.
     Emulator,
+    /// Real packets of the transport in virtual time.
+    Virtual,
 }
 
 impl BackendKind {
@@ -85,6 +87,7 @@ impl BackendKind {
         match self {
             Self::Simulator => "simulator",
             Self::Emulator => "emulator",
+            Self::Virtual => "virtual",
         }
     }
 }
@@ -104,6 +107,19 @@ pub enum Stack {
     Kernel,
     /// The transport in user space.
     Narrows,
+}
+
+/// Hosts in virtual time.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct VirtualTime {
+    /// Protection of packets: AES-128-GCM, or none.
+    pub crypto: String,
+    /// Virtual time that the connections took before the run, in nanoseconds.
+    pub connect_ns: u64,
+    /// Datagrams that the hosts sent, acknowledgements and handshakes included.
+    pub datagrams: u64,
+    /// Steps of the event loop.
+    pub steps: u64,
 }
 
 /// An emulator's measurements of itself.
@@ -330,6 +346,8 @@ pub struct RunInfo {
     pub conditions: Conditions,
     /// An emulator's measurements of itself; none if the run was simulated.
     pub emulator: Option<Emulator>,
+    /// Hosts in virtual time; none for other runs.
+    pub virtual_time: Option<VirtualTime>,
 }
 
 impl RunInfo {
@@ -355,7 +373,11 @@ impl RunInfo {
 
     /// Returns the backend that ran the flows.
     pub fn backend(&self) -> BackendKind {
-        if self.emulator.is_some() { BackendKind::Emulator } else { BackendKind::Simulator }
+        match (&self.emulator, &self.virtual_time) {
+            (_, Some(_)) => BackendKind::Virtual,
+            (Some(_), None) => BackendKind::Emulator,
+            (None, None) => BackendKind::Simulator,
+        }
     }
 }
 

@@ -47,7 +47,7 @@ pub use error::{Difference, Differing, Error};
 pub use initial_windows::{InitialWindows, initial_window_lines, initial_windows, load_lines};
 pub use input::{
     BackendKind, Class, CodeVersions, Emulator, EngineTimes, ImportedSchedule, PointColumn, PointValue, Program,
-    RunInfo, SizeBin, Stack, SweepColumns, TrainingIteration, TrainingJob, Validity,
+    RunInfo, SizeBin, Stack, SweepColumns, TrainingIteration, TrainingJob, Validity, VirtualTime,
 };
 pub use mean::Mean;
 pub use ordered::Ordered;

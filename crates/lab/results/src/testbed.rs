@@ -149,6 +149,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         notes: Vec::new(),
         conditions: crate::conditions::Conditions::default(),
         emulator: None,
+        virtual_time: None,
     }
 }
 

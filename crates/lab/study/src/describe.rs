@@ -163,6 +163,7 @@ pub(crate) fn info(
         notes: built.notes.clone(),
         conditions: conditions(&built.report),
         emulator: None,
+        virtual_time: None,
     };
     info.key = key_of(&info, built, backend_options);
     info

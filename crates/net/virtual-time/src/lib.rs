@@ -10,9 +10,11 @@
 #![forbid(unsafe_code)]
 
 mod costs;
+mod datagram;
 mod event_loop;
 #[cfg(test)]
 mod tests;
 
 pub use costs::HostCosts;
+pub use datagram::Datagram;
 pub use event_loop::{Delivery, EventLoop, Host, HostIndex, Network, Step};

@@ -5,8 +5,9 @@ use flow::FlowStats;
 use laws::LawActions;
 use units::{Bytes, Span, Time};
 
-use crate::outcome::FlowOutcome;
-use crate::series::FlowSample;
+use crate::outcome::{EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};
+use crate::predictions::Predictions;
+use crate::series::{FlowSample, PortSample};
 use crate::setup::Setup;
 use crate::start::{Dependency, FlowId};
 use crate::start_queue::StartQueue;
@@ -107,6 +108,75 @@ pub struct DrivenFlows {
     pub ended: Time,
     /// True if the caller ended it before its time.
     pub interrupted: bool,
+}
+
+impl DrivenFlows {
+    /// Returns the outcome of a run with these flows and a network.
+    pub fn into_outcome(
+        self,
+        links: Vec<LinkOutcome>,
+        port_samples: Vec<PortSample>,
+        switches: Vec<SwitchOutcome>,
+    ) -> Outcome {
+        let outcome = outcome_of_packets(self.flows, self.samples, self.ended, links);
+        Outcome { interrupted: self.interrupted, port_samples, switches, ..outcome }
+    }
+
+    /// Returns notes to read before the numbers are used: broken connections, missing samples.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = broken_connections(&self.failures);
+        if self.truncated {
+            notes.push(TRUNCATED.to_owned());
+        }
+        notes
+    }
+}
+
+/// Returns the outcome of a run on packets of a protocol, by its flows and links; without samples of ports, and not
+/// interrupted.
+pub fn outcome_of_packets(
+    flows: Vec<FlowOutcome>,
+    flow_samples: Vec<FlowSample>,
+    ended: Time,
+    links: Vec<LinkOutcome>,
+) -> Outcome {
+    let packet_hops = links.iter().map(|link| link.packets).sum();
+    let data_packets = flows.iter().map(|flow| flow.stats.packets_sent).sum();
+    let engine = EngineStats {
+        events: packet_hops,
+        packet_hops,
+        data_packets,
+        partitions: 1,
+        threads: 1,
+        ..EngineStats::default()
+    };
+    Outcome {
+        flows,
+        links,
+        port_samples: Vec::new(),
+        flow_samples,
+        predictions: Predictions::default(),
+        ended,
+        until: Time::NEVER,
+        lost_of: Vec::new(),
+        interrupted: false,
+        engine,
+        switches: Vec::new(),
+        deadlock: Vec::new(),
+        switch_samples: Vec::new(),
+        pauses: Vec::new(),
+    }
+}
+
+/// Note on a run with more samples than are kept.
+pub const TRUNCATED: &str = "there were more samples of flows than are kept: lengthen [monitor] interval";
+
+/// Returns a line for each flow with a broken connection, with the reason.
+pub fn broken_connections<'a>(failures: impl IntoIterator<Item = &'a Option<String>>) -> Vec<String> {
+    let describe = |(flow, failure): (usize, &Option<String>)| {
+        Some(format!("flow {flow}: its connection broke: {}", failure.as_ref()?))
+    };
+    failures.into_iter().enumerate().filter_map(describe).collect()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

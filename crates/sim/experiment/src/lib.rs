@@ -21,8 +21,8 @@ mod waits;
 
 pub use fabric::DropCause;
 pub use flow_driver::{
-    DrivenFlows, DriverConfig, FlowEvent, FlowEventKind, FlowTransport, MAX_SAMPLES, SenderState, TrafficProgress,
-    drive,
+    DrivenFlows, DriverConfig, FlowEvent, FlowEventKind, FlowTransport, MAX_SAMPLES, SenderState, TRUNCATED,
+    TrafficProgress, broken_connections, drive, outcome_of_packets,
 };
 pub use ideals::Ideals;
 pub use identities::broken_identities;

@@ -53,7 +53,7 @@ pub(super) fn set_up(plan: &HostPlan, options: &NamespaceOptions) -> Result<Tun,
     }
     let _ = write!(
         commands,
-        "link set {DEVICE} up\naddr add {}/16 dev {DEVICE}\naddr add {}/96 dev {DEVICE} nodad\n",
+        "link set {DEVICE} up\naddr add {}/10 dev {DEVICE}\naddr add {}/96 dev {DEVICE} nodad\n",
         plan.v4, plan.v6
     );
     ip_batch(&commands)?;
@@ -88,7 +88,7 @@ fn set_congestion(name: &str, acks: &str) -> Result<(), Error> {
 /// Returns the commands that replace the routes of the addresses, with additional attributes `more`.
 fn routes(more: &str) -> String {
     format!(
-        "route replace 10.198.0.0/16 dev {DEVICE}{more}\nroute replace fd6e:6172::/96 dev {DEVICE} metric 256{more}\n"
+        "route replace 10.192.0.0/10 dev {DEVICE}{more}\nroute replace fd6e:6172::/96 dev {DEVICE} metric 256{more}\n"
     )
 }
 

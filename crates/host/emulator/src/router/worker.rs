@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fabric::HostId;
 use router::packet::{render, wire_segment};
-use router::{Delivery, MAX_FRAME, NetworkOutcome, Observer, PortDeparture, Router};
+use router::{Delivery, MAX_FRAME, NIC_BACKLOG, NetworkOutcome, Observer, PortDeparture, Router};
 use units::{Span, Time};
 
 use super::outcome::{RouterOutcome, TOO_LATE, bottleneck};
@@ -218,7 +218,7 @@ impl<C: Now + Copy> Worker<C> {
             let id = HostId(host as u32);
             for count in 0..=READ_BUDGET {
                 let device = &mut self.output.devices[host];
-                if !device.ready || device.gone || self.router.nic_accepts_at(id) > now {
+                if !device.ready || device.gone || self.router.nic_accepts_at(id, NIC_BACKLOG) > now {
                     break;
                 }
                 if count == READ_BUDGET {
@@ -250,7 +250,7 @@ impl<C: Now + Copy> Worker<C> {
         let mut next = self.router.next_at().unwrap_or(now + STOP_CHECK_INTERVAL);
         polled.clear();
         for (host, device) in self.output.devices.iter().enumerate().filter(|it| !it.1.gone) {
-            let takes_at = self.router.nic_accepts_at(HostId(host as u32));
+            let takes_at = self.router.nic_accepts_at(HostId(host as u32), NIC_BACKLOG);
             if takes_at <= now {
                 polled.push((host, PollDescriptor::for_read(device.tun.as_fd())));
             } else {
@@ -320,7 +320,7 @@ mod tests {
     use fabric::topology::{SingleSwitch, single_switch};
     use fabric::{PortConfig, Routes};
     use router::packet::{UdpHeader, write_udp};
-    use router::{Addresses, NIC_BACKLOG, RouterInputs, plan};
+    use router::{Addresses, RouterInputs, RouterTime, plan};
     use std::cell::Cell;
     use std::fs::File;
     use std::os::fd::OwnedFd;
@@ -359,6 +359,7 @@ mod tests {
             watched: &[],
             mtu: 1500,
             run_start: &Arc::default(),
+            time: RouterTime::Real,
         });
         let (ends, tuns) = (0..3)
             .map(|_| {
@@ -383,7 +384,7 @@ mod tests {
 
     /// Returns the time at which a host's NIC falls idle.
     fn idle_at(worker: &Worker<Slow>, host: u32) -> Time {
-        worker.router.nic_accepts_at(HostId(host)) + NIC_BACKLOG
+        worker.router.nic_accepts_at(HostId(host), NIC_BACKLOG) + NIC_BACKLOG
     }
 
     /// A single long stop counts in full; a planned sleep and short delays do not.

@@ -16,6 +16,7 @@ use std::net::IpAddr;
 use experiment::Setup;
 use fabric::HostId;
 use inet_diag::TcpInfo;
+use router::IpVersion;
 use units::{Bytes, Span, Time};
 
 use crate::error::Error;
@@ -46,25 +47,6 @@ pub fn port(flow: usize) -> u16 {
 /// The flow of a source port.
 pub fn flow_of(port: u16) -> Option<usize> {
     port.checked_sub(FIRST_PORT).map(usize::from).filter(|&flow| flow < MAX_FLOWS)
-}
-
-/// A version of the Internet Protocol.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IpVersion {
-    /// IPv4.
-    V4,
-    /// IPv6.
-    V6,
-}
-
-impl IpVersion {
-    /// Returns the length of its header without options, in bytes.
-    pub const fn header_bytes(self) -> u32 {
-        match self {
-            Self::V4 => 20,
-            Self::V6 => 40,
-        }
-    }
 }
 
 /// Access to the hosts' networks.

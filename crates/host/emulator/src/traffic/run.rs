@@ -276,9 +276,10 @@ impl TrafficLoop<'_> {
 pub(super) mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::traffic::{HostNetwork, IpVersion, Traffic};
+    use crate::traffic::{HostNetwork, Traffic};
     use experiment::{Dependencies, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
     use fabric::{Builder, HostId, LinkClass, PortConfig, Routes};
+    use router::IpVersion;
     use std::net::{IpAddr, Ipv4Addr};
     use units::Rate;
 

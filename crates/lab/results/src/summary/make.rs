@@ -77,6 +77,7 @@ pub fn summarise(
             peak_rss_bytes: times.peak_rss_bytes,
         },
         emulator: info.emulator.clone(),
+        virtual_time: info.virtual_time.clone(),
         warnings,
         notes,
     }
@@ -176,6 +177,7 @@ mod tests {
             "law",
             "engine",
             "emulator",
+            "virtual",
             "warnings",
             "notes",
         ];

@@ -19,7 +19,7 @@ pub use make::summarise;
 pub use training::{Training, Waited};
 
 use crate::conditions::Conditions;
-use crate::input::{BackendKind, Emulator};
+use crate::input::{BackendKind, Emulator, VirtualTime};
 use crate::ordered::Ordered;
 
 /// The version of this shape.
@@ -84,6 +84,9 @@ pub struct Summary {
     /// An emulator's measurements of itself; null if the run was simulated.
     #[serde(default)]
     pub emulator: Option<Emulator>,
+    /// Hosts in virtual time; null for other runs.
+    #[serde(rename = "virtual", default)]
+    pub virtual_time: Option<VirtualTime>,
     /// Warnings to read before using the numbers.
     pub warnings: Vec<String>,
     /// Facts worth noting that are no reason to doubt the numbers.

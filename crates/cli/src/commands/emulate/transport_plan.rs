@@ -3,22 +3,40 @@
 use std::fmt;
 use std::sync::Arc;
 
-use emulator::traffic::IpVersion;
 use flow::LoadBalancing;
 use laws::PathInfo;
 use proto::blocks::CodingPolicy;
 use proto::frame::{MAX_PARITY, Shape};
 use proto::service::Service;
 use proto::settings::{LawMaker, Settings};
+use router::IpVersion;
 use scenario::{BuiltRun, FlowClass, Run};
 use units::{Bytes, Span};
 
 use crate::args::EmulateArgs;
 use crate::exit::CommandFailure;
-use crate::peer::law::{accepted, needs};
+use crate::transport_law::{accepted, needs};
 
-/// Maximum number of flows, each with a connection and a port of its own: one thread has to read all ports of a host in time.
-const MAX_FLOWS: usize = 1_000;
+/// Host of the transport's protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TransportHost {
+    /// Sockets, in real time.
+    Sockets,
+    /// An event loop, in virtual time.
+    Virtual,
+}
+
+impl TransportHost {
+    /// Returns the maximum number of flows, each with a connection and a port of its own. With sockets, one thread has to
+    /// read all ports of a host in time.
+    const fn max_flows(self) -> usize {
+        match self {
+            Self::Sockets => 1_000,
+            Self::Virtual => 20_000,
+        }
+    }
+}
+
 /// The idle timeout of a connection: flows wait for their start. The maximum of the transport.
 const IDLE_TIMEOUT: Span = Span::from_s(600);
 /// Bytes of a packet in addition to its IP and UDP headers and payload: the transport's header, its seal, and the head
@@ -28,6 +46,9 @@ const TRANSPORT_OVERHEAD: u32 = 12 + 16 + 6;
 const ACK_PAYLOAD: u32 = 12 + 16 + 20;
 /// Streams' windows begin here, as TCP's buffers do in the emulator.
 const MIN_WINDOW: Bytes = Bytes::new(64 << 20);
+
+/// UDP payload of a handshake's packets (RFC 9000 §14.1).
+const HANDSHAKE_PAYLOAD: u16 = 1_200;
 
 /// Headers of IP and of UDP.
 const fn ip_udp(version: IpVersion) -> u32 {
@@ -40,8 +61,18 @@ pub(super) fn packet(built: &BuiltRun, version: IpVersion) -> u16 {
     (built.setup.host.mss + built.setup.host.header - ip_udp(version)) as u16
 }
 
+/// The longest packet on the wire: of data, or of a handshake.
+pub(super) fn mtu(built: &BuiltRun, version: IpVersion) -> u16 {
+    packet(built, version).max(HANDSHAKE_PAYLOAD).saturating_add(ip_udp(version) as u16)
+}
+
 /// Refuses settings that the transport does not support.
-pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<(), CommandFailure> {
+pub(crate) fn refuse(
+    run: &Run,
+    built: &BuiltRun,
+    host: TransportHost,
+    args: &EmulateArgs,
+) -> Result<(), CommandFailure> {
     let setup = &built.setup;
     let refused = |reason: String| Err(CommandFailure::Input(format!("error: the transport cannot do this: {reason}")));
     if !args.command.is_empty() {
@@ -64,8 +95,9 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
         }
     }
     let flows = setup.flows.len();
-    if flows > MAX_FLOWS {
-        return refused(format!("[[traffic]] makes {flows} flows, and at most {MAX_FLOWS} are run"));
+    let max_flows = host.max_flows();
+    if flows > max_flows {
+        return refused(format!("[[traffic]] makes {flows} flows, and at most {max_flows} are run"));
     }
     let absolute = setup.host.on_ramp.is_some_and(|on_ramp| !on_ramp.on_queueing_delay);
     if absolute && setup.flows.iter().any(|flow| flow.on_ramp) {

@@ -1,14 +1,14 @@
 //! Checks that real packets can run a scenario, and warnings about scenarios that they can.
 
 use emulator::RouterOutcome;
-use emulator::traffic::IpVersion;
 use experiment::Setup;
 use fabric::LinkId;
 use laws::catalog::EcnSupport;
+use router::IpVersion;
 use scenario::{BuiltRun, FlowClass};
 use units::{Bytes, Rate, Span};
 
-use super::ip_version;
+use super::super::ip_version;
 use crate::args::EmulateArgs;
 use crate::exit::CommandFailure;
 
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn repeatedly_echoed_marks_are_reported() {
         let built = |law: &str| {
-            let text = include_str!("../../../../../scenarios/sim-to-real/transport.toml");
+            let text = include_str!("../../../../../../scenarios/sim-to-real/transport.toml");
             let scenario = parse(text, "transport.toml", &Overrides::default()).unwrap();
             scenario.runs().into_iter().find(|run| run.scheme == law).unwrap().build().unwrap()
         };

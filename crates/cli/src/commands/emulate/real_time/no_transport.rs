@@ -1,6 +1,6 @@
 //! The scenario's flows over the transport, which this build does not have.
 
-use emulator::traffic::IpVersion;
+use router::IpVersion;
 use emulator::{Emulated, RunOptions};
 use experiment::TrafficProgress;
 use scenario::{BuiltRun, Run};

@@ -1,7 +1,6 @@
 //! The scenario's flows over the transport: one endpoint a host, bound in its namespace, and for each flow a connection from a
 //! port of its own, by which switches and captures know it.
 
-mod plan;
 mod tasks;
 
 use std::cell::{Cell, RefCell};
@@ -12,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use emulator::traffic::{HostNetwork, IpVersion, flow_of, port};
+use emulator::traffic::{HostNetwork, flow_of, port};
 use emulator::{Clock, Emulated, Error, HostTransport, RunOptions};
 use experiment::{FlowEvent, FlowEventKind, FlowTransport, SenderState, Setup, TrafficProgress};
 use fabric::HostId;
@@ -20,12 +19,15 @@ use proto::closed::CloseCode;
 use proto::identity::Trust;
 use proto::settings::{LawMaker, Settings};
 use proto::streams::StreamId;
-use scenario::BuiltRun;
+use router::IpVersion;
+use scenario::{BuiltRun, Run};
 use transport::{Config, Connection, Endpoint, ReservedPort};
 use units::{Bytes, Span, Time};
 
-pub(super) use self::plan::{refuse, warnings};
 use self::tasks::{Spawner, Tasks};
+use crate::args::EmulateArgs;
+pub(super) use crate::commands::emulate::transport_plan::warnings;
+use crate::commands::emulate::transport_plan::{self, TransportHost};
 use crate::exit::CommandFailure;
 use crate::peer::wait::pause;
 use study::Stopwatch;
@@ -77,6 +79,11 @@ impl CarriedFlow {
 
 /// Events, by flow.
 type Events = Rc<RefCell<Vec<(usize, FlowEventKind)>>>;
+
+/// Refuses settings that the transport does not support.
+pub(super) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<(), CommandFailure> {
+    transport_plan::refuse(run, built, TransportHost::Sockets, args)
+}
 
 /// Runs a scenario's flows that [`refuse`] does not refuse.
 pub(super) fn run(
@@ -175,7 +182,7 @@ impl HostTransport for NarrowsTransport<'_> {
         let Some(&spec) = setup.flows.first() else { return Ok(()) };
         let plan = built.laws.clone();
         let law: LawMaker = Arc::new(move |path| plan.make(&spec, path));
-        let host = plan::host_settings(built, self.ip_version, law);
+        let host = transport_plan::host_settings(built, self.ip_version, law);
         let config = Config::new(host.clone())
             .map_err(|error| Error::Transport(format!("cannot make a key for the hosts' transport: {error}")))?;
         let ports = self.bind(host_network, &config)?;
@@ -189,7 +196,7 @@ impl HostTransport for NarrowsTransport<'_> {
         for (number, port) in ports.into_iter().enumerate() {
             let spec = setup.flows[number];
             let (Some(endpoint), Some(port)) = (self.endpoints.get(&spec.src), port) else { continue };
-            let settings = plan::flow_settings(built, number, self.burst, &host);
+            let settings = transport_plan::flow_settings(built, number, self.burst, &host);
             let to = SocketAddr::new(host_network.address(spec.dst, self.ip_version), LISTEN_PORT);
             let dial = DialPlan { endpoint: endpoint.clone(), port, settings, to, trust };
             self.tasks.spawner().spawn(connect(dial, number, self.flows[number].clone(), self.events.clone()));
@@ -197,7 +204,7 @@ impl HostTransport for NarrowsTransport<'_> {
             let connected = |this: &Self| this.flows.iter().filter(|flow| flow.is_connected()).count();
             self.until(&clock, keep_running, |this| connected(this) >= min_connected)?;
         }
-        let packet = plan::packet(built, self.ip_version);
+        let packet = transport_plan::packet(built, self.ip_version);
         let paths = usize::from(host.paths);
         if self.until(&clock, keep_running, |this| this.flows.iter().all(|flow| flow.is_ready(paths, packet)))? {
             return Ok(());

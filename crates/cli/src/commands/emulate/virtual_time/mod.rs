@@ -1,0 +1,98 @@
+//! The transport in virtual time as the backend of a study: real packets between event-driven hosts, without sockets.
+
+mod application;
+mod hosts;
+
+use experiment::TrafficProgress;
+use results::{RunResults, VirtualTime};
+use scenario::{BuiltRun, RealHost, Run};
+use study::{Backend, RunSpec, Stopwatch, StudySize, program};
+
+use super::transport_plan::{self, TransportHost};
+use super::{burst, ip_version, replay};
+use crate::args::{Common, EmulateArgs};
+use crate::exit::CommandFailure;
+use crate::interrupt::interrupted;
+
+/// Maximum number of hosts that send or receive.
+const MAX_HOSTS: usize = 4_096;
+
+/// Runs a scenario over the transport in virtual time.
+pub(super) fn emulate(
+    args: &EmulateArgs,
+    scenario: &scenario::Scenario,
+    common: &Common,
+) -> Result<(), CommandFailure> {
+    crate::commands::run::all_of(scenario, &VirtualEmulation { args }, &args.file.schemes, common, replay(args))
+}
+
+/// The event loop and its hosts.
+struct VirtualEmulation<'a> {
+    args: &'a EmulateArgs,
+}
+
+impl Backend for VirtualEmulation<'_> {
+    fn needs_exclusive_use(&self) -> bool {
+        false
+    }
+
+    /// A run's key does not cover the code of the transport.
+    fn repeats(&self) -> bool {
+        false
+    }
+
+    fn options(&self) -> String {
+        replay(self.args).join("\0")
+    }
+
+    fn check(&self, run: &Run, built: &BuiltRun, _: StudySize) -> Result<(), study::Error> {
+        Ok(self.refuse(run, built)?)
+    }
+
+    fn run(&self, one: RunSpec<'_>) -> Result<RunResults, study::Error> {
+        Ok(self.emulate(one)?)
+    }
+}
+
+impl VirtualEmulation<'_> {
+    fn refuse(&self, run: &Run, built: &BuiltRun) -> Result<(), CommandFailure> {
+        let refused =
+            |reason: String| Err(CommandFailure::Input(format!("error: the virtual hosts cannot do this: {reason}")));
+        let hosts = hosts::used(&built.setup).len();
+        if hosts > MAX_HOSTS {
+            return refused(format!("{hosts} hosts send or receive, and at most {MAX_HOSTS} are run"));
+        }
+        transport_plan::refuse(run, built, TransportHost::Virtual, self.args)?;
+        run.check_support(RealHost::Transport)?;
+        burst(self.args)?;
+        Ok(())
+    }
+
+    fn emulate(&self, RunSpec { run, built, mut info, board, .. }: RunSpec<'_>) -> Result<RunResults, CommandFailure> {
+        let clock = Stopwatch::start();
+        let line = board.run(&run.id, built.setup.stop, built.setup.flows.len() as u64);
+        let mut on_progress = |progress: TrafficProgress| {
+            line.update_real(progress.now, progress.completed);
+            !interrupted()
+        };
+        let options = hosts::VirtualOptions {
+            ip_version: ip_version(self.args),
+            burst: burst(self.args)?,
+            protection: Default::default(),
+        };
+        let emulated = hosts::run(&built, options, &mut on_progress)?;
+        let times = clock.times();
+        if emulated.outcome.interrupted || interrupted() {
+            return Err(CommandFailure::Interrupted(String::new()));
+        }
+        info.warnings.extend(transport_plan::warnings(&built, options.ip_version));
+        info.warnings.extend(emulated.notes);
+        info.virtual_time = Some(VirtualTime {
+            crypto: "AES-128-GCM".to_owned(),
+            connect_ns: emulated.connect_time.unsigned_ps() / 1_000,
+            datagrams: emulated.datagrams,
+            steps: emulated.steps,
+        });
+        Ok(RunResults::new(&info, &program(), &built.setup, &emulated.outcome, times)?)
+    }
+}
