@@ -244,8 +244,8 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
         add_fact("flashpass", text);
     }
     for line in &report.shared {
-        let gates = line.gates.iter().map(|cables| format!("\n  {}", gate_line(cables, line)));
-        add_fact(&format!("switches {}", line.tier.name()), std::iter::once(sharing(line)).chain(gates).collect());
+        let limits = line.cables.iter().map(|cables| format!("\n  {}", limit_line(cables, line)));
+        add_fact(&format!("switches {}", line.tier.name()), std::iter::once(sharing(line)).chain(limits).collect());
     }
     if let Some(on_ramp) = &report.on_ramp {
         let over = if on_ramp.on_queueing_delay { " more than its empty path's" } else { "" };
@@ -495,17 +495,17 @@ fn controller(module: &SwitchController, ports: usize) -> String {
 }
 
 /// Returns the ingress limits of a class of cables at these switches.
-fn gate_line(CableLine { class, gate, may_arrive }: &CableLine, line: &SwitchLine) -> String {
+fn limit_line(CableLine { class, ingress_limit, may_arrive }: &CableLine, line: &SwitchLine) -> String {
     let class = class.name();
-    let off = match gate.xoff {
+    let off = match ingress_limit.xoff {
         Limit::Bytes(size) => bytes(size.get()),
         Limit::Alpha(alpha) => format!("{} of what is left", alpha.bits() as f64 / (1u64 << 32) as f64),
     };
-    let resumes = bytes(gate.xon_offset.get());
+    let resumes = bytes(ingress_limit.xon_offset.get());
     if line.switch.pfc.is_some() {
-        let headroom = bytes(gate.headroom.get());
-        let short = may_arrive.filter(|&most| gate.headroom < most).map_or(String::new(), |most| {
-            let lacks = bytes((most - gate.headroom).get());
+        let headroom = bytes(ingress_limit.headroom.get());
+        let short = may_arrive.filter(|&most| ingress_limit.headroom < most).map_or(String::new(), |most| {
+            let lacks = bytes((most - ingress_limit.headroom).get());
             format!(", {lacks} less than may arrive at worst after a pause: packets may be lost")
         });
         format!("{class}: pauses at {off}, resumes at {resumes} less; headroom {headroom}{short}")

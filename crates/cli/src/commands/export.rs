@@ -115,10 +115,10 @@ impl Exported {
                     )));
                 };
                 let trial = PfcCable { rate: out.rate, delay: out.delay, payload: payload.min(65_000) as u16 };
-                let own = out.gate.headroom;
+                let own = out.ingress_limit.headroom;
                 let kind = CableKind { trial, cable, headroom, own, count: 0 };
                 kinds.entry((speed_mbps, cable_m)).or_insert(kind).count += 1;
-                Some((headroom, threshold(out.gate.xoff, &name, &mut notes)))
+                Some((headroom, threshold(out.ingress_limit.xoff, &name, &mut notes)))
             } else {
                 None
             };

@@ -433,7 +433,7 @@ proptest! {
             xon_offset: Bytes::new(3_000),
             headroom: Bytes::new(60_000),
         };
-        let plain = network(&PortConfig { gate: limit, ..PortConfig::new(Rate::from_mbps(500), Span::from_us(10)) });
+        let plain = network(&PortConfig { ingress_limit: limit, ..PortConfig::new(Rate::from_mbps(500), Span::from_us(10)) });
         let pfc = Some(Pfc { frame: 64, relay: false });
         let lossless = run(&limited(&plain, limit, pfc), &load, Span::ZERO, &poll_times);
         let sent = load.iter().map(|(_, _, sample)| sample.wire_packets(|_| false).len()).sum::<usize>();
@@ -451,7 +451,7 @@ proptest! {
 /// The same with this ingress limit at all ports.
 fn limited(plain: &Network, limit: IngressLimit, pfc: Option<Pfc>) -> Network {
     let [edge, middle] = [link(plain, "left", "a"), link(plain, "left", "right")].map(|it| *plain.port(it).config());
-    let [edge, middle] = [edge, middle].map(|port| PortConfig { gate: limit, ..port });
+    let [edge, middle] = [edge, middle].map(|port| PortConfig { ingress_limit: limit, ..port });
     let mut builder = Builder::default();
     let (left, right) = (builder.switch(0, "left"), builder.switch(1, "right"));
     for (name, switch, datacenter) in [("a", left, 0), ("b", left, 0), ("c", left, 0), ("d", right, 1)] {
@@ -482,17 +482,17 @@ impl Observer for DepartureTimes {
 /// as packet 5 is taken at 54.
 #[test]
 fn a_pause_takes_effect_when_its_frame_arrives() {
-    let gate = |off: u64, hysteresis: u64, headroom: u64| {
+    let ingress_limit = |off: u64, hysteresis: u64, headroom: u64| {
         let [off, hysteresis, headroom] = [off, hysteresis, headroom].map(Bytes::new);
         IngressLimit { xoff: Limit::Bytes(off), xon_offset: hysteresis, headroom }
     };
-    let port = |gate| PortConfig { gate, ..PortConfig::new(Rate::from_gbps(8), Span::from_us(1)) };
-    let wide = port(gate(1 << 40, 0, 0));
+    let port = |ingress_limit| PortConfig { ingress_limit, ..PortConfig::new(Rate::from_gbps(8), Span::from_us(1)) };
+    let wide = port(ingress_limit(1 << 40, 0, 0));
     let mut builder = Builder::default();
     let [a, b] = ["a", "b"].map(|name| builder.switch(0, name));
     let hosts = ["h0", "h1", "h2"].map(|name| builder.host(0, name));
     builder.connect(hosts[0], a, LinkClass::Host, wide, wide);
-    builder.connect(a, b, LinkClass::Other, wide, port(gate(3_000, 1_000, 3_000)));
+    builder.connect(a, b, LinkClass::Other, wide, port(ingress_limit(3_000, 1_000, 3_000)));
     builder.connect(b, hosts[1], LinkClass::Host, PortConfig { rate: Rate::from_mbps(800), ..wide }, wide);
     builder.connect(b, hosts[2], LinkClass::Host, wide, wide);
     let pfc = Some(Pfc { frame: 64, relay: false });

@@ -99,7 +99,7 @@ pub struct PortConfig {
     /// Packets lost at random on the link, several of a group at once.
     pub bursts: Option<Bursts>,
     /// Ingress limit, in the shared buffer of the switch if there is one, for packets that arrive at this port.
-    pub gate: IngressLimit,
+    pub ingress_limit: IngressLimit,
     /// A queue of their own for credits, let out at a rate; without it they are control packets like others. A port of a
     /// switch that shares its buffer has none.
     pub credits: Option<CreditQueue>,
@@ -125,7 +125,7 @@ impl PortConfig {
             in_service: InService::Remaining,
             loss: Frac::ZERO,
             bursts: None,
-            gate: IngressLimit {
+            ingress_limit: IngressLimit {
                 xoff: Limit::Alpha(Frac::ratio(1, 8)),
                 xon_offset: Bytes::new(3_072),
                 headroom: Bytes::ZERO,

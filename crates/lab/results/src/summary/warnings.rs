@@ -232,10 +232,10 @@ fn came_near(setup: &Setup, outcome: &Outcome) -> bool {
             return false;
         };
         let links = setup.network.links_out(switch_outcome.node).map(LinkId);
-        let gates: Vec<IngressLimit> = links.map(|link| setup.network.port(link).config().gate).collect();
-        let shared = switch.buffer.saturating_sub(fabric::reserved_bytes(&switch, &gates, classes));
+        let limits: Vec<IngressLimit> = links.map(|link| setup.network.port(link).config().ingress_limit).collect();
+        let shared = switch.buffer.saturating_sub(fabric::reserved_bytes(&switch, &limits, classes));
         let left = shared.saturating_sub(switch_outcome.max_buffer).get();
-        let lowest = gates.iter().map(|gate| match gate.xoff {
+        let lowest = limits.iter().map(|limit| match limit.xoff {
             Limit::Bytes(bytes) => bytes.get(),
             Limit::Alpha(alpha) => alpha.of(left),
         });

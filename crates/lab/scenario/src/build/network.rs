@@ -134,18 +134,18 @@ impl NetworkInputs<'_> {
         };
         builder.relays(|port| {
             let (near, far) = (self.cable(port.rate, delay), self.cable(port.rate, port.delay));
-            let gate = |headroom| IngressLimit { xoff: Limit::Alpha(Frac::ONE), xon_offset: Bytes::ZERO, headroom };
+            let limit = |headroom| IngressLimit { xoff: Limit::Alpha(Frac::ONE), xon_offset: Bytes::ZERO, headroom };
             // A relay neither marks nor drops before its buffer is full.
             let bare = PortConfig { buffer: Bytes::MAX, ecn: None, phantom: None, ..*port };
-            let toward_border = gate(Headroom::Auto.bytes(&near));
-            let toward_far = gate(swing.headroom.bytes(&far));
+            let toward_border = limit(Headroom::Auto.bytes(&near));
+            let toward_far = limit(swing.headroom.bytes(&far));
             let own = toward_border.headroom.saturating_add(toward_far.headroom);
             let long = Headroom::Bdp(crate::quantity::Decimal::ONE).bytes(&far);
             let buffer = match swing.buffer {
                 Auto::Auto => own.times(self.config.data_classes()).saturating_add(long),
                 Auto::Set(bytes) => bytes,
             };
-            let near_gate = IngressLimit { headroom: Headroom::Auto.bytes(&near), ..port.gate };
+            let near_limit = IngressLimit { headroom: Headroom::Auto.bytes(&near), ..port.ingress_limit };
             Relay {
                 switch: fabric::Switch {
                     buffer,
@@ -155,10 +155,10 @@ impl NetworkInputs<'_> {
                     int: false,
                 },
                 short: [
-                    PortConfig { delay, loss: Frac::ZERO, gate: near_gate, ..*port },
-                    PortConfig { delay, loss: Frac::ZERO, gate: toward_border, ..bare },
+                    PortConfig { delay, loss: Frac::ZERO, ingress_limit: near_limit, ..*port },
+                    PortConfig { delay, loss: Frac::ZERO, ingress_limit: toward_border, ..bare },
                 ],
-                long: PortConfig { gate: toward_far, ..bare },
+                long: PortConfig { ingress_limit: toward_far, ..bare },
             }
         });
         Ok(())

@@ -218,7 +218,7 @@ pub struct SwitchLine {
     /// Remaining buffer, shared by all ports; [`Bytes::MAX`] without limit.
     pub shared: Bytes,
     /// Limits of cables, by their class, without repetitions.
-    pub gates: Vec<CableLine>,
+    pub cables: Vec<CableLine>,
 }
 
 /// Limits of the cables of one class at a switch.
@@ -227,7 +227,7 @@ pub struct CableLine {
     /// Their class.
     pub class: LinkClass,
     /// Their ingress limit.
-    pub gate: IngressLimit,
+    pub ingress_limit: IngressLimit,
     /// Maximum bytes of a class of packets that may still arrive after the switch has decided to pause it. None if
     /// nothing pauses, at relays, which pass pauses on before their own buffers ask for them, and with ticks, which
     /// rule out the calculation.
@@ -247,7 +247,7 @@ pub(crate) fn lines(
     for (index, node) in network.nodes().iter().enumerate() {
         let (NodeKind::Switch, Some(switch)) = (node.kind, node.switch) else { continue };
         let id = NodeId(index32(index));
-        let mut gates: Vec<CableLine> = Vec::new();
+        let mut cables: Vec<CableLine> = Vec::new();
         let (mut headroom, mut ports) = (Bytes::ZERO, 0);
         for link in network.links_out(id) {
             let Link { class, reverse, .. } = network.links()[link as usize];
@@ -255,11 +255,11 @@ pub(crate) fn lines(
             let pfc = switch.pfc.filter(|pfc| !pfc.relay && switch.buffer != Bytes::MAX && toward.tick.is_none());
             let may_arrive =
                 pfc.map(|pfc| fabric::headroom(toward.rate, back.rate, toward.delay, packet, pfc.frame, used));
-            let gate = CableLine { class, gate: back.gate, may_arrive };
-            headroom = headroom.saturating_add(gate.gate.headroom.times(used));
+            let cable = CableLine { class, ingress_limit: back.ingress_limit, may_arrive };
+            headroom = headroom.saturating_add(cable.ingress_limit.headroom.times(used));
             ports += 1;
-            if !gates.contains(&gate) {
-                gates.push(gate);
+            if !cables.contains(&cable) {
+                cables.push(cable);
             }
         }
         let reserved = switch.reserve.times(used.saturating_mul(ports as u64));
@@ -268,8 +268,8 @@ pub(crate) fn lines(
             return Err(too_small(config, scheme, tier(network, id), &node.name, [headroom, reserved, switch.buffer]));
         }
         let shared = if switch.buffer == Bytes::MAX { Bytes::MAX } else { switch.buffer - kept };
-        gates.sort_by_key(|gate| gate.class);
-        let line = SwitchLine { tier: tier(network, id), count: 1, switch, ports, headroom, reserved, shared, gates };
+        cables.sort_by_key(|cable| cable.class);
+        let line = SwitchLine { tier: tier(network, id), count: 1, switch, ports, headroom, reserved, shared, cables };
         match lines.iter_mut().find(|other| SwitchLine { count: 1, ..(*other).clone() } == line) {
             Some(known) => known.count += 1,
             None => lines.push(line),

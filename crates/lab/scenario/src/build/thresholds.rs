@@ -94,9 +94,9 @@ fn room(network: &Network, link: LinkId, port: &PortConfig) -> Option<MaxBacklog
     let own = (port.buffer != Bytes::MAX).then_some(MaxBacklog { bytes: port.buffer, limit: "its buffer" });
     let from = network.links()[link.index()].from;
     let Some(switch) = network.nodes()[from.index()].switch else { return own };
-    let gates: Vec<fabric::IngressLimit> =
-        network.links_out(from).map(|link| network.port(LinkId(link)).config().gate).collect();
-    let shared = switch.buffer.saturating_sub(fabric::reserved_bytes(&switch, &gates, 1));
+    let limits: Vec<fabric::IngressLimit> =
+        network.links_out(from).map(|link| network.port(LinkId(link)).config().ingress_limit).collect();
+    let shared = switch.buffer.saturating_sub(fabric::reserved_bytes(&switch, &limits, 1));
     if switch.buffer == Bytes::MAX {
         return own;
     }
@@ -110,10 +110,10 @@ fn room(network: &Network, link: LinkId, port: &PortConfig) -> Option<MaxBacklog
     let mut fixed = Bytes::ZERO;
     let mut shares = 0u64;
     for other in others {
-        let gate = &network.port(other).config().gate;
-        let after_pause = if switch.pfc.is_some() { gate.headroom } else { Bytes::ZERO };
+        let limit = &network.port(other).config().ingress_limit;
+        let after_pause = if switch.pfc.is_some() { limit.headroom } else { Bytes::ZERO };
         fixed = fixed.saturating_add(switch.reserve).saturating_add(after_pause);
-        match gate.xoff {
+        match limit.xoff {
             Limit::Bytes(bytes) => fixed = fixed.saturating_add(bytes),
             Limit::Alpha(alpha) => shares = shares.saturating_add(alpha.bits()),
         }

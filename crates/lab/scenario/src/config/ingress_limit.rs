@@ -103,7 +103,7 @@ pub(crate) struct CablePorts {
 }
 
 /// Returns the limits of a cable's packets in a shared buffer.
-pub(super) fn gate(
+pub(super) fn ingress_limit(
     off: XoffThreshold,
     resume: XonThreshold,
     headroom: Headroom,

@@ -8,7 +8,7 @@ use super::choice::OffOr;
 use super::codel::{CoDelTable, FqCoDelTable};
 use super::credit::CreditChoice;
 use super::failure::LossBursts;
-use super::ingress_limit::{ALPHA, CablePorts, HYSTERESIS, Headroom, XoffThreshold, XonThreshold, gate};
+use super::ingress_limit::{ALPHA, CablePorts, HYSTERESIS, Headroom, XoffThreshold, XonThreshold, ingress_limit};
 use super::layered::layered;
 use super::topology::either;
 use super::trim::Trimming;
@@ -650,7 +650,7 @@ impl PortSettings {
             },
             loss,
             bursts: self.loss_bursts.as_ref().map(LossBursts::bursts).transpose()?,
-            gate: gate(self.off, self.resume, self.headroom, cable)?,
+            ingress_limit: ingress_limit(self.off, self.resume, self.headroom, cable)?,
             credits: None,
             tick: Tick::NONE,
         })

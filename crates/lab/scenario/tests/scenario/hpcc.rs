@@ -70,9 +70,15 @@ fn hpcc_network_is_imported_exactly() {
     let setup = &run.setup;
     assert_eq!((run.report.hosts, run.report.switches, run.report.links), (320, 56, 960));
     let (host, fabric) = (port(&setup.network, LinkClass::Host), port(&setup.network, LinkClass::Other));
-    assert_eq!((host.gate.xoff, host.gate.headroom), (Limit::Alpha(Frac::ratio(1, 8)), Bytes::new(37_500)));
-    assert_eq!((fabric.gate.xoff, fabric.gate.headroom), (Limit::Alpha(Frac::HALF), Bytes::new(150_000)));
-    assert_eq!(fabric.gate.xon_offset, Bytes::new(3_072));
+    assert_eq!(
+        (host.ingress_limit.xoff, host.ingress_limit.headroom),
+        (Limit::Alpha(Frac::ratio(1, 8)), Bytes::new(37_500))
+    );
+    assert_eq!(
+        (fabric.ingress_limit.xoff, fabric.ingress_limit.headroom),
+        (Limit::Alpha(Frac::HALF), Bytes::new(150_000))
+    );
+    assert_eq!(fabric.ingress_limit.xon_offset, Bytes::new(3_072));
     let ecn = fabric.ecn.unwrap();
     assert_eq!((ecn.min, ecn.max), (Bytes::new(1_600_000), Bytes::new(6_400_000)));
     assert_eq!((host.mark_at, host.in_service), (MarkAt::Dequeue, fabric::InService::None));
@@ -154,7 +160,7 @@ fn long_links_separate_datacenters_and_cables_may_differ() {
     assert_eq!((network.datacenters(), run.report.hosts), (2, 4));
     assert_eq!(run.classes, [FlowClass::Inter, FlowClass::Intra]);
     assert_eq!(run.setup.flows.iter().map(|flow| flow.class).collect::<Vec<_>>(), [3, 5]);
-    assert_eq!(port(network, LinkClass::Inter).gate.headroom, Bytes::new(18_750_000));
+    assert_eq!(port(network, LinkClass::Inter).ingress_limit.headroom, Bytes::new(18_750_000));
     let toward = |name: &str| {
         let link = (0..network.links().len() as u32).map(LinkId).find(|&link| network.link_name(link).ends_with(name));
         *network.port(link.unwrap()).config()

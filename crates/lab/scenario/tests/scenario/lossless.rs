@@ -89,7 +89,7 @@ fn switch_buffers_depend_on_tier_and_scheme() {
     let lossy = run(&[], "lossy").unwrap();
     let switch = lossy.setup.network.nodes().iter().find_map(|node| node.switch).unwrap();
     assert_eq!((switch.pfc, switch.egress_alpha), (None, Some(Frac::ONE)));
-    assert_eq!(port(&lossy.setup.network, LinkClass::Core).gate.headroom, Bytes::ZERO, "nothing pauses");
+    assert_eq!(port(&lossy.setup.network, LinkClass::Core).ingress_limit.headroom, Bytes::ZERO, "nothing pauses");
     let plain = run(&[], "plain").unwrap();
     assert!(plain.setup.network.nodes().iter().all(|node| node.switch.is_none()));
     assert_eq!(port(&plain.setup.network, LinkClass::Core).buffer, Bytes::new(1 << 20));
@@ -115,14 +115,20 @@ fn cables_have_ingress_limits() {
     let network = built("pfc").setup.network;
     let core = port(&network, LinkClass::Core);
     assert_eq!(core.buffer, Bytes::MAX, "a shared buffer leaves ports without a limit of their own");
-    assert_eq!((core.gate.xoff, core.gate.xon_offset), (Limit::Alpha(Frac::ratio(1, 8)), Bytes::new(3_072)));
+    assert_eq!(
+        (core.ingress_limit.xoff, core.ingress_limit.xon_offset),
+        (Limit::Alpha(Frac::ratio(1, 8)), Bytes::new(3_072))
+    );
     // Twice 1 us, a packet of 1048 B and a frame of 64 B at 100 Gb/s, and two packets.
     let expected = fabric::headroom(core.rate, core.rate, core.delay, 1_048, 64, 2);
-    assert_eq!(core.gate.headroom, expected);
+    assert_eq!(core.ingress_limit.headroom, expected);
     assert!((25_000..30_000).contains(&expected.get()), "{expected}");
     let inter = port(&network, LinkClass::Inter);
-    assert_eq!((inter.gate.xoff, inter.gate.xon_offset), (Limit::Bytes(Bytes::new(5_000_000)), Bytes::ZERO));
-    assert_eq!(inter.gate.headroom, Bytes::new(50_000_000), "200 Gb/s for 2 ms");
+    assert_eq!(
+        (inter.ingress_limit.xoff, inter.ingress_limit.xon_offset),
+        (Limit::Bytes(Bytes::new(5_000_000)), Bytes::ZERO)
+    );
+    assert_eq!(inter.ingress_limit.headroom, Bytes::new(50_000_000), "200 Gb/s for 2 ms");
     // 32 us of 40, 100 and 200 Gb/s.
     let min = |class| port(&network, class).ecn.unwrap().min;
     let expected = [160_000, 400_000, 800_000].map(Bytes::new);
@@ -192,7 +198,7 @@ fn swings_relays_hold_a_round_trip() {
     assert!(relays.iter().all(|node| node.switch.unwrap().pfc.unwrap().relay));
     let inter: Vec<_> = network.links().iter().filter(|link| link.class == LinkClass::Inter).collect();
     assert_eq!(inter.len(), 2);
-    assert_eq!(port(network, LinkClass::Inter).gate.headroom, Bytes::new(50_000_000));
+    assert_eq!(port(network, LinkClass::Inter).ingress_limit.headroom, Bytes::new(50_000_000));
     let line = built.report.shared.iter().find(|line| line.tier == Tier::Relay).unwrap();
     assert_eq!((line.count, line.shared), (2, Bytes::new(50_000_000)));
     let border = built.report.shared.iter().find(|line| line.tier == Tier::Border).unwrap();

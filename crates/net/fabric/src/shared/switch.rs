@@ -67,7 +67,8 @@ impl<P: SwitchItem> SharedSwitch<P> {
         classes: u64,
     ) -> Self {
         let ports: Vec<SharedPort<P>> = ports.map(|(params, salt)| SharedPort::new(params, salt)).collect();
-        let ingress_limits = ports.iter().map(|port| params[port.service.params as usize].config.gate).collect();
+        let ingress_limits =
+            ports.iter().map(|port| params[port.service.params as usize].config.ingress_limit).collect();
         Self {
             config,
             pool: BufferPool::new(&config, ingress_limits, classes),

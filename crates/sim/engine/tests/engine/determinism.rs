@@ -113,13 +113,13 @@ fn controllers(setup: &Setup, telemetry: bool) -> Vec<SwitchControllerSpec> {
 /// take effect.
 #[test]
 fn controllers_at_a_long_haul_give_the_same_bits_at_any_number_of_threads() {
-    let gate = IngressLimit {
+    let ingress_limit = IngressLimit {
         xoff: Limit::Bytes(Bytes::new(40_000)),
         headroom: Bytes::new(200_000),
         ..IngressLimit::default()
     };
     let ecn = Ecn { min: Bytes::new(10_000), max: Bytes::new(40_000), max_probability: Frac::HALF };
-    let edge = PortConfig { gate, ecn: Some(ecn), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1)) };
+    let edge = PortConfig { ingress_limit, ecn: Some(ecn), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1)) };
     let narrow = PortConfig { rate: Rate::from_gbps(4), ..edge };
     let bottleneck = PortConfig { delay: Span::from_us(100), rate: Rate::from_gbps(20), ..edge };
     let plan =

@@ -16,19 +16,19 @@ fn pausing(buffer: u64) -> Switch {
     Switch { buffer: Bytes::new(buffer), reserve: Bytes::ZERO, egress_alpha: None, pfc, int: false }
 }
 
-fn gate(off: u64, hysteresis: u64, headroom: u64) -> IngressLimit {
+fn ingress_limit(off: u64, hysteresis: u64, headroom: u64) -> IngressLimit {
     let [off, hysteresis, headroom] = [off, hysteresis, headroom].map(Bytes::new);
     IngressLimit { xoff: Limit::Bytes(off), xon_offset: hysteresis, headroom }
 }
 
 /// Never pauses.
 fn wide() -> IngressLimit {
-    gate(1 << 40, 0, 0)
+    ingress_limit(1 << 40, 0, 0)
 }
 
 /// A port of 8 Gb/s, a byte a nanosecond, with a microsecond behind it.
-fn port(gate: IngressLimit) -> PortConfig {
-    PortConfig { gate, ..PortConfig::new(Rate::from_gbps(8), Span::from_us(1)) }
+fn port(ingress_limit: IngressLimit) -> PortConfig {
+    PortConfig { ingress_limit, ..PortConfig::new(Rate::from_gbps(8), Span::from_us(1)) }
 }
 
 fn link(network: &Network, name: &str) -> LinkId {
@@ -59,7 +59,13 @@ fn lossy_line(headroom: u64, loss: Frac) -> Setup {
     let hosts = ["h0", "h1", "h2"].map(|name| builder.host(0, name));
     let slow = PortConfig { rate: Rate::from_mbps(800), ..port(wide()) };
     builder.connect(hosts[0], a, LinkClass::Host, port(wide()), port(wide()));
-    builder.connect(a, b, LinkClass::Other, port(wide()), PortConfig { loss, ..port(gate(3_000, 1_000, headroom)) });
+    builder.connect(
+        a,
+        b,
+        LinkClass::Other,
+        port(wide()),
+        PortConfig { loss, ..port(ingress_limit(3_000, 1_000, headroom)) },
+    );
     builder.connect(b, hosts[1], LinkClass::Host, slow, port(wide()));
     builder.connect(b, hosts[2], LinkClass::Host, port(wide()), port(wide()));
     builder.share(a, pausing(1 << 20));
@@ -209,11 +215,11 @@ fn ring(turning: bool, relays: bool) -> Setup {
     let switches: Vec<u32> = (0..5).map(|index| builder.switch(0, format!("s{index}"))).collect();
     let hosts: Vec<u32> = (0..5).map(|index| builder.host(0, format!("h{index}"))).collect();
     for index in 0..5 {
-        let there = port(gate(2_000, 0, 10_000));
+        let there = port(ingress_limit(2_000, 0, 10_000));
         builder.connect(hosts[index], switches[index], LinkClass::Host, there, there);
         if relays {
             let relay = builder.switch(0, format!("r{index}"));
-            let bare = port(gate(100_000, 0, 10_000));
+            let bare = port(ingress_limit(100_000, 0, 10_000));
             builder.connect(relay, switches[(index + 1) % 5], LinkClass::Other, bare, there);
             let pfc = Some(Pfc { frame: FRAME, relay: true });
             builder.share(relay, Switch { pfc, ..pausing(200_000) });
@@ -278,7 +284,7 @@ fn pauses_without_a_cycle_are_no_deadlock() {
     }
 }
 
-/// A chain of switches with hosts, cables of several rates and lengths, every gate with the headroom that its cable
+/// A chain of switches with hosts, cables of several rates and lengths, every ingress limit with the headroom that its cable
 /// needs, and little in addition to it.
 fn lossless() -> impl Strategy<Value = Setup> {
     let rate = || prop_oneof![Just(1u64), Just(10), Just(40)];
@@ -297,8 +303,8 @@ fn lossless() -> impl Strategy<Value = Setup> {
                 let (rate, delay) = (Rate::from_gbps(gbps), Span::from_ns(delay_ns));
                 let back = Rate::from_gbps(back_gbps);
                 let headroom = headroom(back, rate, delay, packet, FRAME, classes.into());
-                let gate = IngressLimit { xoff: off, xon_offset: Bytes::new(hysteresis), headroom };
-                PortConfig { gate, control_priority, ..PortConfig::new(rate, delay) }
+                let ingress_limit = IngressLimit { xoff: off, xon_offset: Bytes::new(hysteresis), headroom };
+                PortConfig { ingress_limit, control_priority, ..PortConfig::new(rate, delay) }
             };
             let ends = |(gbps, back, delay): (u64, u64, i64)| (end((gbps, back, delay)), end((back, gbps, delay)));
             let mut builder = Builder::default();
@@ -339,9 +345,10 @@ fn lossless() -> impl Strategy<Value = Setup> {
             let mut setup = common::setup(network, flows.collect(), Time::from_ms(2_000));
             let kept = |network: &Network, node| {
                 let of = network.links_out(node);
-                let gates: Vec<IngressLimit> = of.map(|link| network.port(LinkId(link)).config().gate).collect();
+                let limits: Vec<IngressLimit> =
+                    of.map(|link| network.port(LinkId(link)).config().ingress_limit).collect();
                 let config = Switch { reserve: Bytes::new(reserve), ..pausing(0) };
-                let kept = fabric::reserved_bytes(&config, &gates, classes.into());
+                let kept = fabric::reserved_bytes(&config, &limits, classes.into());
                 Switch { buffer: kept + Bytes::new(shared), ..config }
             };
             setup.network = setup.network.sharing(|network, node| Some(kept(network, node)));

@@ -24,7 +24,7 @@ pub(crate) struct Case {
 
 fn port(
     buffer: BoxedStrategy<u64>,
-    gate: BoxedStrategy<IngressLimit>,
+    ingress_limit: BoxedStrategy<IngressLimit>,
     credits: BoxedStrategy<Option<CreditQueue>>,
 ) -> impl Strategy<Value = PortConfig> {
     let phantom = proptest::option::of((20_000..400_000u64, 500_000..1_000_000u64));
@@ -35,8 +35,15 @@ fn port(
     let lazy = (any::<bool>(), any::<bool>(), 0..3u8, credits, trim);
     let bursts = proptest::option::weighted(0.15, (1..20u32, 0..40_000u64));
     let chances = (prop_oneof![3 => Just(0), 1 => 1..30_000u64], bursts);
-    (buffer, ecn, phantom, lazy, chances, gate).prop_map(
-        |(buffer, ecn, phantom, (control_priority, dequeue, in_service, credits, trim), (loss_ppm, bursts), gate)| {
+    (buffer, ecn, phantom, lazy, chances, ingress_limit).prop_map(
+        |(
+            buffer,
+            ecn,
+            phantom,
+            (control_priority, dequeue, in_service, credits, trim),
+            (loss_ppm, bursts),
+            ingress_limit,
+        )| {
             PortConfig {
                 bursts: bursts.map(|(group, ppm)| {
                     let mut losses = [Frac::ZERO; fabric::MAX_IN_GROUP];
@@ -59,7 +66,7 @@ fn port(
                 mark_at: if dequeue { MarkAt::Dequeue } else { MarkAt::Enqueue },
                 in_service: [InService::Remaining, InService::All, InService::None][in_service as usize],
                 loss: Frac::millionths(loss_ppm),
-                gate,
+                ingress_limit,
                 credits,
                 ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1))
             }
@@ -83,7 +90,7 @@ fn credits() -> impl Strategy<Value = Option<CreditQueue>> {
 
 fn network(
     buffer: BoxedStrategy<u64>,
-    gate: BoxedStrategy<IngressLimit>,
+    ingress_limit: BoxedStrategy<IngressLimit>,
     credits: BoxedStrategy<Option<CreditQueue>>,
 ) -> impl Strategy<Value = Network> {
     let delay = || prop_oneof![Just(1_000_000i64), 1..3_000_000i64, 20_000_000..200_000_000i64];
@@ -91,7 +98,7 @@ fn network(
     // Exact; whole nanoseconds; and steps longer than an acknowledgement lasts.
     let (down, short) = (|ns| Just(Tick::new(Span::from_ns(ns))), |ns| Just(Tick::short(Span::from_ns(ns))));
     let ticks = prop_oneof![3 => Just(Tick::NONE), 1 => down(1), 1 => short(1), 1 => short(100)];
-    let ports = (port(buffer.clone(), gate.clone(), credits.clone()), port(buffer, gate, credits));
+    let ports = (port(buffer.clone(), ingress_limit.clone(), credits.clone()), port(buffer, ingress_limit, credits));
     (ports, 0..5u8, delays, 1..5usize, ticks).prop_map(
         |((port, bottleneck), which, (nic, inside, haul), hosts, tick)| {
             let nic = PortConfig::new(Rate::from_gbps(10), Span::from_ps(nic));
@@ -184,15 +191,15 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
     case_with((10_000..150_000u64).boxed(), Just(IngressLimit::default()).boxed(), credits().boxed())
 }
 
-/// The same, with buffers, gates and credit queues of ports from here.
+/// The same, with buffers, ingress limits and credit queues of ports from here.
 pub(crate) fn case_with(
     buffer: BoxedStrategy<u64>,
-    gate: BoxedStrategy<IngressLimit>,
+    ingress_limit: BoxedStrategy<IngressLimit>,
     credits: BoxedStrategy<Option<CreditQueue>>,
 ) -> impl Strategy<Value = Case> {
     let flows = proptest::collection::vec((any::<u32>(), any::<u32>(), 1..400_000u64, 0..300u64, 0..5u8), 1..12);
     let host = (prop_oneof![Just(1000u32), Just(4096)], 1..4u8, (path(), any::<bool>()), any::<bool>(), coding());
-    (network(buffer, gate, credits), flows, host, 0..LawKind::ALL.len(), any::<u64>()).prop_map(
+    (network(buffer, ingress_limit, credits), flows, host, 0..LawKind::ALL.len(), any::<u64>()).prop_map(
         |(network, flows, (mss, ack_every, (path, symmetric), law_sees_timeouts, coding), kind, seed)| {
             let hosts = network.hosts().len() as u32;
             let mut last_dst = 0;
@@ -312,18 +319,18 @@ fn failing(network: Network, seed: u64) -> (Network, Routes) {
     (network.with_outages(link, outages), routes)
 }
 
-/// A gate: of no use to ports with queues of their own.
-fn gate() -> impl Strategy<Value = IngressLimit> {
+/// Ingress limit: ports with queues of their own ignore it.
+fn ingress_limit() -> impl Strategy<Value = IngressLimit> {
     let headroom = prop_oneof![Just(0), 0..20_000u64, 20_000..100_000u64];
-    (limit(), prop_oneof![Just(0), 0..10_000u64], headroom).prop_map(|(xoff, xon_offset, headroom)| IngressLimit {
+    (threshold(), prop_oneof![Just(0), 0..10_000u64], headroom).prop_map(|(xoff, xon_offset, headroom)| IngressLimit {
         xoff,
         xon_offset: Bytes::new(xon_offset),
         headroom: Bytes::new(headroom),
     })
 }
 
-/// A limit of a gate, from a packet to more than the buffer.
-fn limit() -> impl Strategy<Value = Limit> {
+/// A pause threshold, from a packet to more than the buffer.
+fn threshold() -> impl Strategy<Value = Limit> {
     prop_oneof![
         (1_000..80_000u64).prop_map(|bytes| Limit::Bytes(Bytes::new(bytes))),
         (1..400u64).prop_map(|percent| Limit::Alpha(Frac::ratio(percent, 100))),
@@ -358,11 +365,11 @@ fn without_relay(switch: Switch) -> Switch {
 }
 
 /// Runs over switches that share small buffers, of two kinds and some with queues of their own, with flows of several
-/// classes and ports that let in by several gates.
+/// classes and ports with different ingress limits.
 pub(crate) fn sharing_case() -> impl Strategy<Value = Case> {
     let buffer = prop_oneof![3 => Just(u64::MAX), 1 => 20_000..150_000u64].boxed();
     let kinds = (switch(), switch(), prop_oneof![3 => Just(0u64), 1 => any::<u64>()]);
-    (case_with(buffer, gate().boxed(), Just(None).boxed()), kinds, 1..4u8).prop_map(
+    (case_with(buffer, ingress_limit().boxed(), Just(None).boxed()), kinds, 1..4u8).prop_map(
         |(case, (switch, second, mix), classes)| {
             let mut setup = case.setup;
             let mut place = 0;

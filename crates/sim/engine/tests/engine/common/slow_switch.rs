@@ -116,7 +116,7 @@ impl<'a> SlowSwitch<'a> {
             for _ in 0..classes.len().max(1) {
                 shared = shared.saturating_sub(self.config.reserve.get());
                 if self.config.pfc.is_some() {
-                    shared = shared.saturating_sub(self.port_config(port).gate.headroom.get());
+                    shared = shared.saturating_sub(self.port_config(port).ingress_limit.headroom.get());
                 }
             }
         }
@@ -129,7 +129,7 @@ impl<'a> SlowSwitch<'a> {
 
     /// Returns the limit of a cable's class in the shared part.
     fn threshold(&self, cable: usize, class: usize) -> u64 {
-        match self.port_config(cable).gate.xoff {
+        match self.port_config(cable).ingress_limit.xoff {
             Limit::Bytes(bytes) => bytes.get().min(self.shared_by(cable, class) + self.free()),
             Limit::Alpha(alpha) => alpha.of(self.free()),
         }
@@ -168,7 +168,7 @@ impl<'a> SlowSwitch<'a> {
         if !fits {
             let headroom = self.headroom_of(from, class) + size;
             let lossless = self.config.pfc.is_some();
-            if !lossless || headroom > self.port_config(from).gate.headroom.get() {
+            if !lossless || headroom > self.port_config(from).ingress_limit.headroom.get() {
                 self.ports[to].counters.drops += 1;
                 packet.count_in(&mut self.ports[to].counters.lost);
                 self.headroom_drops += u64::from(lossless);
@@ -357,7 +357,7 @@ impl<'a> SlowSwitch<'a> {
         let headroom = self.headroom_of(cable, class).saturating_sub(size);
         self.headroom.insert((cable, class), headroom);
         let shared = self.shared_by(cable, class);
-        let hysteresis = self.port_config(cable).gate.xon_offset.get();
+        let hysteresis = self.port_config(cable).ingress_limit.xon_offset.get();
         if headroom == 0 && (shared == 0 || shared + hysteresis <= self.threshold(cable, class)) {
             self.full.remove(&(cable, class));
         }
