@@ -131,8 +131,8 @@ impl<L: ControlLaw> PartitionHosts<L> {
         if !waiting.has_entry(active.armed, Due::Timer(active.flow)) {
             return Err(format!("its timer of {:?} is not in the calendar", active.armed));
         }
-        if let Some(at) = &active.edge {
-            examined += at.edge.as_ref().map_or(Ok(0), HostShim::check)?;
+        if let Some(at) = &active.shim {
+            examined += at.host_shim.as_ref().map_or(Ok(0), HostShim::check)?;
             if at.scheduled_at.is_set()
                 && !waiting.has_entry(at.scheduled_at, Due::Credits(active.flow, FlowSide::Sender))
             {

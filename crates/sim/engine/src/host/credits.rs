@@ -123,7 +123,7 @@ impl HostState {
     /// Schedules a sending end that may have changed its next time.
     #[inline]
     pub(super) fn schedule_sender<L: ControlLaw>(&mut self, active: &mut Active<L>, now: Time) {
-        let Some(at) = &mut active.edge else { return };
+        let Some(at) = &mut active.shim else { return };
         let Some(credit_sender) = at.credit_sender() else { return };
         let next = credit_sender.next_action(&mut active.sender, now);
         if next < at.scheduled_at {
@@ -211,7 +211,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
         let Body::Emulation { number, .. } = packet.body() else { return };
         let now = self.states[host].now;
         if let Some(active) = self.sender(packet.flow)
-            && let Some(credit_sender) = active.edge.as_mut().and_then(|at| at.credit_sender_mut())
+            && let Some(credit_sender) = active.shim.as_mut().and_then(|at| at.credit_sender_mut())
         {
             credit_sender.on_left(number, now);
         }
@@ -233,12 +233,12 @@ impl<L: ControlLaw> PartitionHosts<L> {
         let slot = self.sender_of[flow as usize].position();
         let Some(active) = self.senders.get_mut(slot).and_then(Option::as_mut) else { return };
         let state = &mut self.states[host];
-        match &mut active.edge {
+        match &mut active.shim {
             Some(at) if at.scheduled_at == time => at.scheduled_at = Time::NEVER,
             _ => return,
         }
         active.sample(now, &mut self.samples);
-        while let Some(credit_sender) = active.edge.as_mut().and_then(|at| at.credit_sender_mut())
+        while let Some(credit_sender) = active.shim.as_mut().and_then(|at| at.credit_sender_mut())
             && let Some(signal) = credit_sender.act(&mut active.sender, now)
         {
             let body = match signal {
@@ -468,7 +468,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
             return;
         };
         active.sample(now, &mut self.samples);
-        let Some(credit_sender) = active.edge.as_mut().and_then(|at| at.credit_sender_mut()) else { return };
+        let Some(credit_sender) = active.shim.as_mut().and_then(|at| at.credit_sender_mut()) else { return };
         let sender = &mut active.sender;
         match packet.body() {
             Body::Credit { number } => credit_sender.on_credit(sender, now, number),

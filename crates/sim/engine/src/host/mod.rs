@@ -3,7 +3,7 @@
 //! A host passes its NIC a packet only when the NIC is idle, round robin among the flows that may send, so a flow's packet
 //! never waits behind another flow's burst in the host. Acknowledgements and notifications go to the NIC at once and so
 //! overtake all data that is not yet in transmission, unless their class is paused (`pauses`). The stages of a few flows
-//! between their law and the NIC are in `edge`.
+//! between their law and the NIC are in `shim`.
 //!
 //! Hosts do not depend on an engine: an engine delivers packets to them, supplies the time, and takes their packets
 //! over a [`Nic`].
@@ -27,7 +27,6 @@ mod calendar;
 mod check;
 mod connections;
 mod credits;
-mod edge;
 mod jitter;
 mod pauses;
 mod policy;
@@ -35,6 +34,7 @@ mod predictors;
 mod receiving;
 mod run_queue;
 mod sending;
+mod shim;
 mod signals;
 mod view;
 
@@ -42,13 +42,13 @@ use calendar::{Calendar, Due, FlowSide};
 use connections::Connections;
 pub use credits::ReceiverCounters;
 use credits::{HostAckState, HostCredits};
-use edge::{PacketNotes, ShimState};
 use jitter::Delayed;
 use pauses::Pauses;
 use policy::{credit_config, credits_of, flow_config};
 use receiving::{ReceiverSlot, Receiving};
 use run_queue::RunQueue;
 use sending::{Active, SendQueue};
+use shim::{PacketNotes, ShimState};
 
 /// A host's NIC.
 pub trait Nic {
@@ -356,7 +356,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
         let Some(active) = &mut self.senders[slot as usize] else { return };
         active.sample(now, &mut self.samples);
         let header = packet.acknowledged();
-        if let Some(at) = &mut active.edge {
+        if let Some(at) = &mut active.shim {
             at.measure(&active.sender, now, header.seq, header.attempt);
         }
         if active.sender.recycles() {
@@ -444,7 +444,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
         let hold = self.hold(host, spec, now, setup);
         let scheduled = credits.map(|credits| CreditSender::new(credit_config(setup, flow, &path, credits), now));
         let notes = if context.predicts(flow) { PacketNotes::Attached } else { PacketNotes::Omitted };
-        let edge = ShimState::new(hold, scheduled, &setup.host, &sender, notes);
+        let shim = ShimState::new(hold, scheduled, &setup.host, &sender, notes);
         // No timeout can be earlier; then it is checked again.
         let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };
@@ -463,7 +463,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
             queued: SendQueue::Idle,
             class: spec.class,
             armed,
-            edge,
+            shim,
             started: now,
             ticks: Ticks::new(interval, now),
             sent: Bytes::ZERO,

@@ -38,7 +38,7 @@ impl<L: ControlLaw> Active<L> {
     #[inline(never)]
     pub(super) fn transmit_noted(&self, now: Time, packet: Packet, nic: &mut impl Nic) {
         let delay = self.hold().and_then(flow::OnRampHold::delay);
-        let rtt = self.edge.as_ref().and_then(|at| at.last_rtt);
+        let rtt = self.shim.as_ref().and_then(|at| at.last_rtt);
         let report = nic.note(Note { left: now, delay, rtt }.to_hop());
         nic.transmit_with(packet, report);
     }

@@ -9,8 +9,8 @@ use laws::ControlLaw;
 use units::{Bytes, Span, Time};
 
 use super::calendar::Due;
-use super::edge::{PacketNotes, ShimState};
 use super::pauses::REPLIES;
+use super::shim::{PacketNotes, ShimState};
 use super::{Context, HostState, Nic, PartitionHosts};
 use crate::body::Body;
 use crate::packet::{ForwardingHeader, Packet};
@@ -42,7 +42,7 @@ pub(super) struct Active<L> {
     /// The time at which the flow's valid timer fires; entries at other times are outdated.
     pub(super) armed: Time,
     /// State that few flows have.
-    pub(super) edge: Option<Box<ShimState>>,
+    pub(super) shim: Option<Box<ShimState>>,
     pub(super) started: Time,
     pub(super) ticks: Ticks,
     pub(super) sent: Bytes,
@@ -63,7 +63,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
             state.paced.pop();
             if let Some(active) = &mut self.senders[slot as usize]
                 && (active.flow, active.queued) == (flow, SendQueue::Paced)
-                && active.edge.as_ref().is_none_or(|edge| edge.paced_at == time)
+                && active.shim.as_ref().is_none_or(|shim| shim.paced_at == time)
             {
                 state.make_ready(slot, active);
             }
@@ -91,17 +91,17 @@ impl<L: ControlLaw> PartitionHosts<L> {
                     let (packet, then) = active.next_packet(now, context.setup);
                     let size = packet.size;
                     self.data_packets += 1;
-                    match &active.edge {
-                        Some(edge) if edge.notes == PacketNotes::Attached => active.transmit_noted(now, packet, nic),
+                    match &active.shim {
+                        Some(shim) if shim.notes == PacketNotes::Attached => active.transmit_noted(now, packet, nic),
                         _ => nic.transmit(packet),
                     }
-                    if active.edge.is_some() {
+                    if active.shim.is_some() {
                         state.schedule_sender(active, now);
                     }
                     if active.keeps_turn(size, context.setup) {
                         active.queued = SendQueue::Runnable;
                         state.ready.push_front((slot, flow));
-                    } else if active.edge.is_none() {
+                    } else if active.shim.is_none() {
                         state.queue_as(slot, active, then);
                     } else {
                         state.queue(slot, active, now);
@@ -129,8 +129,8 @@ impl HostState {
         match polled {
             SendState::Now => {
                 self.make_ready(slot, active);
-                // An edge has times of its own.
-                if active.edge.is_none() {
+                // A shim has times of its own.
+                if active.shim.is_none() {
                     active.queued = SendQueue::Confirmed;
                 }
             }
@@ -159,8 +159,8 @@ impl HostState {
     fn pace<L>(&mut self, slot: u32, active: &mut Active<L>, time: Time) {
         active.queued = SendQueue::Paced;
         self.paced.push(Reverse((time, active.flow, slot)));
-        if let Some(edge) = &mut active.edge {
-            edge.paced_at = time;
+        if let Some(shim) = &mut active.shim {
+            shim.paced_at = time;
         }
     }
 
@@ -176,10 +176,10 @@ impl HostState {
             self.queue(slot, active, now);
         } else if active.queued == SendQueue::Confirmed {
             active.queued = SendQueue::Runnable;
-        } else if active.edge.is_some() {
+        } else if active.shim.is_some() {
             self.requeue(slot, active, now);
         }
-        if active.edge.is_some() {
+        if active.shim.is_some() {
             self.schedule_sender(active, now);
         }
     }
@@ -199,7 +199,7 @@ impl HostState {
         }
         match active.poll(now) {
             SendState::Now => self.make_ready(slot, active),
-            SendState::At(time) if active.edge.as_ref().is_some_and(|edge| edge.paced_at != time) => {
+            SendState::At(time) if active.shim.as_ref().is_some_and(|shim| shim.paced_at != time) => {
                 self.pace(slot, active, time);
             }
             SendState::At(_) | SendState::Blocked => {}
@@ -213,8 +213,9 @@ impl<L: ControlLaw> Active<L> {
         if !self.by_size {
             return self.sent;
         }
-        let at_edge = self.edge.as_ref().and_then(|at| at.edge.as_ref()).map_or(Bytes::ZERO, HostShim::queued_bytes);
-        self.sender.unsent() + at_edge
+        let in_shim =
+            self.shim.as_ref().and_then(|at| at.host_shim.as_ref()).map_or(Bytes::ZERO, HostShim::queued_bytes);
+        self.sender.unsent() + in_shim
     }
 
     /// Returns the packet that [`Active::poll`] allowed, and the sender's state for the next.
@@ -231,7 +232,7 @@ impl<L: ControlLaw> Active<L> {
             class: self.class,
             pinned: self.pinned,
         };
-        let (credit, expendable) = self.edge.as_ref().map_or((None, false), |at| at.credit_fields(credit));
+        let (credit, expendable) = self.shim.as_ref().map_or((None, false), |at| at.credit_fields(credit));
         let mut packet = Packet::new(header, Body::Data { seq: segment.seq, attempt: segment.attempt, credit });
         if segment.requests_ack() {
             packet.set_requests_ack();

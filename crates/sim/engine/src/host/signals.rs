@@ -56,7 +56,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
             Body::DirectCnp => active.sender.on_notification(&Notification::DirectCnp { now }),
             Body::DirectInt { seq, attempt } => active.sender.on_direct_int(now, seq, attempt, hops),
             Body::OrAck { seq, attempt, clock_ns } => {
-                let Some(hold) = active.edge.as_mut().and_then(|at| at.hold_mut()) else { return };
+                let Some(hold) = active.shim.as_mut().and_then(|at| at.hold_mut()) else { return };
                 hold.process_or_ack(now, seq, attempt, clock_ns);
                 if context.setup.host.on_ramp.is_some_and(|on_ramp| on_ramp.memory) {
                     self.states[host].memories.insert(active.dst, hold.memory());

@@ -32,14 +32,14 @@ impl<L: ControlLaw> Active<L> {
             SendQueue::Runnable | SendQueue::Confirmed => SenderWait::Nic,
             SendQueue::PfcPaused => SenderWait::Pause,
             SendQueue::Paced => {
-                let until = self.edge.as_ref().map_or_else(|| self.sender.next_send(), |edge| edge.paced_at);
+                let until = self.shim.as_ref().map_or_else(|| self.sender.next_send(), |shim| shim.paced_at);
                 let held = self.hold().is_some_and(|hold| hold.until() > now && hold.until() >= until);
                 if held { SenderWait::Hold { until } } else { SenderWait::Pacer { until } }
             }
             SendQueue::Idle if self.credit_sender().is_some() => SenderWait::Credit,
             SendQueue::Idle => {
-                let at_edge = self.edge.as_ref().and_then(|at| at.edge.as_ref());
-                let has_packet = at_edge.is_some_and(|edge| edge.queued_bytes() > Bytes::ZERO);
+                let in_shim = self.shim.as_ref().and_then(|at| at.host_shim.as_ref());
+                let has_packet = in_shim.is_some_and(|shim| shim.queued_bytes() > Bytes::ZERO);
                 let has_data = has_packet || self.sender.next_bytes().is_some();
                 if has_data { SenderWait::Window } else { SenderWait::Acks }
             }

@@ -1,4 +1,4 @@
-//! A flow's edge ([`flow::HostShim`]) at a host: the stages that a few flows have between their law and the NIC, and the
+//! A flow's shim ([`flow::HostShim`]) at a host: the stages that a few flows have between their law and the NIC, and the
 //! host's own state of such a flow. The host reads clocks and routes for it, and builds the packets that it releases.
 
 use experiment::{FlowSpec, HostConfig, Setup};
@@ -17,10 +17,10 @@ pub(super) enum PacketNotes {
     Attached,
 }
 
-/// Edge state of a flow, present for few.
+/// Shim of a flow and its state at the host, present for few.
 pub(super) struct ShimState {
     /// None if a flow is here only because its law changes packet times, or for its notes.
-    pub(super) edge: Option<HostShim>,
+    pub(super) host_shim: Option<HostShim>,
     /// The time up to which route changes are in the hold's base.
     based_at: Time,
     /// The time at which the flow's sending end acts on its credits, if it is in the host's calendar; otherwise
@@ -46,7 +46,7 @@ impl ShimState {
         let is_there = hold.is_some() || credit_sender.is_some() || !config.is_plain(host.mss);
         (is_there || notes == PacketNotes::Attached || sender.may_reschedule()).then(|| {
             Box::new(Self {
-                edge: is_there.then(|| HostShim::new(&config, host.mss, hold, credit_sender)),
+                host_shim: is_there.then(|| HostShim::new(&config, host.mss, hold, credit_sender)),
                 based_at: Time::ZERO,
                 scheduled_at: Time::NEVER,
                 notes,
@@ -66,11 +66,11 @@ impl ShimState {
     /// Takes the packet that was allowed.
     #[inline(never)]
     fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, flow: u32, setup: &Setup) -> ScheduledPacket {
-        let reads = self.edge.as_ref().is_some_and(HostShim::reads_clock);
+        let reads = self.host_shim.as_ref().is_some_and(HostShim::reads_clock);
         let reading = reads.then(|| self.read(now, &setup.flows[flow as usize], setup));
-        match &mut self.edge {
+        match &mut self.host_shim {
             None => ScheduledPacket { segment: sender.send(now), credit: None },
-            Some(edge) => edge.take(sender, now, reading),
+            Some(shim) => shim.take(sender, now, reading),
         }
     }
 
@@ -84,15 +84,15 @@ impl ShimState {
     }
 
     pub(super) fn credit_sender(&self) -> Option<&CreditSender> {
-        self.edge.as_ref()?.credit_sender()
+        self.host_shim.as_ref()?.credit_sender()
     }
 
     pub(super) fn credit_sender_mut(&mut self) -> Option<&mut CreditSender> {
-        self.edge.as_mut()?.credit_sender_mut()
+        self.host_shim.as_mut()?.credit_sender_mut()
     }
 
     pub(super) fn hold_mut(&mut self) -> Option<&mut OnRampHold> {
-        self.edge.as_mut()?.hold_mut()
+        self.host_shim.as_mut()?.hold_mut()
     }
 
     /// Returns the credit number that a taken packet carries, and whether the packet may be dropped first, since it is sent
@@ -108,16 +108,16 @@ impl<L: ControlLaw> Active<L> {
     /// Returns whether a packet may go to the NIC at `now`.
     #[inline(always)]
     pub(super) fn poll(&mut self, now: Time) -> SendState {
-        match self.edge.as_mut().and_then(|at| at.edge.as_mut()) {
+        match self.shim.as_mut().and_then(|at| at.host_shim.as_mut()) {
             None => self.sender.poll(now),
-            Some(edge) => edge.poll(&mut self.sender, now),
+            Some(shim) => shim.poll(&mut self.sender, now),
         }
     }
 
     /// Takes the packet that [`Active::poll`] allowed.
     #[inline(always)]
     pub(super) fn take(&mut self, now: Time, setup: &Setup) -> ScheduledPacket {
-        match &mut self.edge {
+        match &mut self.shim {
             None => ScheduledPacket { segment: self.sender.send(now), credit: None },
             Some(at) => at.take(&mut self.sender, now, self.flow, setup),
         }
@@ -126,24 +126,24 @@ impl<L: ControlLaw> Active<L> {
     /// Returns whether the flow keeps its turn after a packet of `size` bytes on the wire.
     #[inline(always)]
     pub(super) fn keeps_turn(&mut self, size: u16, setup: &Setup) -> bool {
-        match self.edge.as_mut().and_then(|at| at.edge.as_mut()) {
+        match self.shim.as_mut().and_then(|at| at.host_shim.as_mut()) {
             None => false,
-            Some(edge) => edge.keeps_turn(&mut self.sender, u32::from(size) - setup.host.header),
+            Some(shim) => shim.keeps_turn(&mut self.sender, u32::from(size) - setup.host.header),
         }
     }
 
     /// Lets the law release packets, where they wait under it.
     pub(super) fn release(&mut self, now: Time) {
-        if let Some(edge) = self.edge.as_mut().and_then(|at| at.edge.as_mut()) {
-            edge.release(&mut self.sender, now);
+        if let Some(shim) = self.shim.as_mut().and_then(|at| at.host_shim.as_mut()) {
+            shim.release(&mut self.sender, now);
         }
     }
 
     pub(super) fn hold(&self) -> Option<&OnRampHold> {
-        self.edge.as_ref()?.edge.as_ref()?.hold()
+        self.shim.as_ref()?.host_shim.as_ref()?.hold()
     }
 
     pub(super) fn credit_sender(&self) -> Option<&CreditSender> {
-        self.edge.as_ref()?.credit_sender()
+        self.shim.as_ref()?.credit_sender()
     }
 }
