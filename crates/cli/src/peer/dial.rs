@@ -87,9 +87,9 @@ pub(crate) fn try_connect(target: &PeerTarget, end: &EndpointSpec) -> Result<Out
             Err(SessionError::Transport(Error::Closed(Closed::TimedOut))) if has_more => {
                 print_stderr(&format!("nothing answers at {address}; trying {}", addresses[index + 1]));
             }
-            Err(SessionError::Transport(Error::Closed(Closed::TimedOut))) => endpoint.end(CloseCode::NONE, ""),
+            Err(SessionError::Transport(Error::Closed(Closed::TimedOut))) => endpoint.shut_down(CloseCode::NONE, ""),
             Err(error) => {
-                endpoint.end(CloseCode::NONE, &error.close_reason());
+                endpoint.shut_down(CloseCode::NONE, &error.close_reason());
                 return Err(ConnectError::Connection { error, address });
             }
         }

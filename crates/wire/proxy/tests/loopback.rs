@@ -97,7 +97,7 @@ impl ServerEnd {
         endpoint.close(CloseCode::NONE, "");
         // The socket is the endpoint's thread's, which ends once its client knows.
         if let Ok(endpoint) = Arc::try_unwrap(endpoint) {
-            tokio::task::spawn_blocking(|| endpoint.end(CloseCode::NONE, "")).await.unwrap();
+            tokio::task::spawn_blocking(|| endpoint.shut_down(CloseCode::NONE, "")).await.unwrap();
         }
     }
 }

@@ -148,13 +148,13 @@ fn connected<S, R: Send>(
             let connection = wait(listener.accept()).unwrap().admit().unwrap();
             let received = receiver(&connection);
             drop(connection);
-            listener.end(CloseCode::NONE, "");
+            listener.shut_down(CloseCode::NONE, "");
             received
         });
         let client = Endpoint::client("127.0.0.1:0".parse().unwrap(), &config).unwrap();
         let connection = wait(client.connect(address, trust, None)).unwrap();
         let sent = sender(&connection);
-        client.end(CloseCode::NONE, "");
+        client.shut_down(CloseCode::NONE, "");
         (sent, receiving.join().unwrap())
     })
 }

@@ -64,7 +64,7 @@ impl Drop for EndpointGuard {
         let ended = self.own.lock().ended.clone();
         let (code, reason) = ended.unwrap_or((CloseCode::INTERNAL, "a thread of the endpoint has failed".to_owned()));
         for core in self.cores.iter() {
-            core.end(code, &reason);
+            core.close(code, &reason);
         }
     }
 }
@@ -88,7 +88,7 @@ impl Driver {
                 if now >= END && state.ended.is_none() {
                     drop(state);
                     // The other threads, too: their clocks are this one.
-                    self.cores.iter().for_each(|core| core.end(CloseCode::AGE, AGE_REASON));
+                    self.cores.iter().for_each(|core| core.close(CloseCode::AGE, AGE_REASON));
                     continue;
                 }
                 let is_done = self.act(now, &mut state);

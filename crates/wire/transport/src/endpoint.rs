@@ -264,11 +264,11 @@ impl Endpoint {
 
     /// Closes all connections.
     pub fn close(&self, code: CloseCode, reason: &str) {
-        self.cores.iter().for_each(|core| core.end(code, reason));
+        self.cores.iter().for_each(|core| core.close(code, reason));
     }
 
-    /// Closes all connections, and waits until their peers have been notified: for an orderly end of a process.
-    pub fn end(self, code: CloseCode, reason: &str) {
+    /// Closes all connections and waits until their peers have been notified: for an orderly end of a process.
+    pub fn shut_down(self, code: CloseCode, reason: &str) {
         self.close(code, reason);
         let mut waited = 0;
         while !self.threads.iter().all(JoinHandle::is_finished) && waited < CLOSE_TIMEOUT_MS {
@@ -368,7 +368,7 @@ mod tests {
     fn a_thread_that_is_done_first_ends_the_others_for_its_reason() {
         let ((_client, connection), (listener, accepted)) = connected(Clock::new(), 4);
         let idle = listener.cores.iter().find(|core| core.lock().entries.is_empty()).unwrap();
-        idle.end(CloseCode(0x1001), "enough");
+        idle.close(CloseCode(0x1001), "enough");
         assert_eq!(wait(accepted.closed()).to_string(), "this end closed the connection: application 1 (enough)");
         assert_eq!(wait(connection.closed()).to_string(), "the peer closed the connection: application 1 (enough)");
     }

@@ -274,8 +274,8 @@ impl State {
         }
     }
 
-    /// Closes all connections, and ends all waits: the endpoint ends. Nothing happens if it has ended.
-    pub(crate) fn end(&mut self, now: Time, code: CloseCode, reason: &str) {
+    /// Closes all connections and ends all waits: the endpoint ends. Does nothing if it has ended.
+    pub(crate) fn close(&mut self, now: Time, code: CloseCode, reason: &str) {
         if self.ended.is_some() {
             return;
         }
@@ -335,10 +335,10 @@ impl Core {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the endpoint, as [`State::end`].
-    pub(crate) fn end(&self, code: CloseCode, reason: &str) {
+    /// Closes the endpoint, as [`State::close`].
+    pub(crate) fn close(&self, code: CloseCode, reason: &str) {
         let mut state = self.lock();
-        state.end(self.clock.now(), code, reason);
+        state.close(self.clock.now(), code, reason);
         let woken = state.take_woken();
         drop(state);
         woken.into_iter().for_each(Waker::wake);

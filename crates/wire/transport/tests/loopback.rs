@@ -132,7 +132,7 @@ fn long_packets_cross_and_are_counted() {
         );
         assert!(stats.packets_sent - before < total as u64 / 8_000, "{before} {stats:?}");
     });
-    client.end(CloseCode::NONE, "");
+    client.shut_down(CloseCode::NONE, "");
     listening.join().unwrap();
 }
 

@@ -276,7 +276,7 @@ fn a_listener_that_ends_notifies_peers_on_all_threads() {
             connection
         })
     });
-    listener.end(CloseCode(0x1000), "enough");
+    listener.shut_down(CloseCode(0x1000), "enough");
     for connection in connections {
         let closed = wait(connection.closed());
         assert!(matches!(closed, Closed::ByPeer { code: CloseCode(0x1000), .. }), "{closed}");

@@ -67,7 +67,7 @@ pub(super) fn client(peer: &str, args: &PerfArgs) -> Result<(), CommandFailure> 
         Ok(tested) => tested,
         Err(error) => {
             let error = with_close_reason(&connection, error);
-            endpoint.end(error.code(), &error.close_reason());
+            endpoint.shut_down(error.code(), &error.close_reason());
             return Err(failure(&error, &target, address, &spec, PURPOSE));
         }
     };
@@ -84,7 +84,7 @@ pub(super) fn client(peer: &str, args: &PerfArgs) -> Result<(), CommandFailure> 
         durations: &durations,
         paths: &paths,
     };
-    endpoint.end(CloseCode::NONE, "");
+    endpoint.shut_down(CloseCode::NONE, "");
     if args.csv.is_requested() {
         return print_csv(&report.sheets(&monitor.intervals), args.csv.table());
     }

@@ -37,7 +37,7 @@ pub(super) fn listen(address: &str, args: &PerfArgs) -> Result<(), CommandFailur
     let endpoint = listen_config.listen(&end)?;
     let mut listener = TicketListener::open(&endpoint, listen_config, &end)?;
     let result = serve(&endpoint, &end, &mut listener);
-    endpoint.end(CloseCode::NONE, if interrupted() { "the listener was interrupted" } else { "" });
+    endpoint.shut_down(CloseCode::NONE, if interrupted() { "the listener was interrupted" } else { "" });
     result
 }
 

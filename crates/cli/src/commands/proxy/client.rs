@@ -47,7 +47,7 @@ pub(super) fn client(args: &ProxyClientArgs) -> Result<(), CommandFailure> {
         Ok(carry(entrances, || dialer.connect(), log).await)
     })?;
     if let Some(endpoint) = dialer.endpoint.take() {
-        endpoint.end(CloseCode::NONE, if ended.is_none() { "the proxy client was interrupted" } else { "" });
+        endpoint.shut_down(CloseCode::NONE, if ended.is_none() { "the proxy client was interrupted" } else { "" });
     }
     match ended {
         None => Err(CommandFailure::Interrupted(format!("the proxy client ended: {}", proxy_log.summary()))),

@@ -49,7 +49,7 @@ pub(super) fn server(args: &ProxyServerArgs) -> Result<(), CommandFailure> {
         None => Err(CommandFailure::Interrupted(format!("the proxy server ended: {}", proxy_log.summary()))),
         Some(()) => Err(ticket_listener::ended(&endpoint)),
     };
-    endpoint.end(CloseCode::NONE, if completed.is_none() { "the proxy server was interrupted" } else { "" });
+    endpoint.shut_down(CloseCode::NONE, if completed.is_none() { "the proxy server was interrupted" } else { "" });
     outcome
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn recv(args: &RecvArgs) -> Result<(), CommandFailure> {
     listen_for_interrupts();
     let mut listener = TicketListener::open(&endpoint, listen_config, &end)?;
     let result = serve(&endpoint, &mut listener, &folder, args);
-    endpoint.end(CloseCode::NONE, if interrupted() { "the receiver was interrupted" } else { "" });
+    endpoint.shut_down(CloseCode::NONE, if interrupted() { "the receiver was interrupted" } else { "" });
     result
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), CommandFailure> {
             if let Some(ticket) = ticket.filter(|_| is_refused(&error)) {
                 ticket.remove();
             }
-            endpoint.end(code, &reason);
+            endpoint.shut_down(code, &reason);
             return Err(match failure(&error, &target, address, &end, PURPOSE) {
                 CommandFailure::Run(error) => CommandFailure::Run(anyhow::anyhow!("{error}\nhelp: {RESUME_HELP}")),
                 CommandFailure::Interrupted(text) => CommandFailure::Interrupted(format!("{text}; {RESUME_HELP}")),
@@ -67,7 +67,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), CommandFailure> {
             });
         }
     };
-    endpoint.end(CloseCode::NONE, "");
+    endpoint.shut_down(CloseCode::NONE, "");
     if let Some(ticket) = ticket {
         ticket.remove();
     }
@@ -119,7 +119,7 @@ fn connect_resuming(
                 if !admitted(&dial).is_err_and(|error| is_refused(&error)) {
                     return Ok(SenderConnection { dial, ticket: Some(stored) });
                 }
-                dial.endpoint.end(CloseCode::NONE, "");
+                dial.endpoint.shut_down(CloseCode::NONE, "");
             }
             Err(ConnectError::Connection { error, .. }) if is_refused(&error) => {}
             Err(error) => return Err(error.explained(target, end, PURPOSE)),

@@ -119,8 +119,8 @@ pub(super) fn over_transport(packet: u16, coding: &str, bytes: u64, deadline: &D
     let stats = sender.stats();
     let sent = SenderCounters { packet_bytes: packet_size(), packets: stats.packets_sent, lost: stats.lost };
     // The next workload finds no thread of this one.
-    client.end(CloseCode::NONE, "");
-    listener.end(CloseCode::NONE, "");
+    client.shut_down(CloseCode::NONE, "");
+    listener.shut_down(CloseCode::NONE, "");
     Ok(Cost { cpu_s: times.cpu_s, wall_s: times.wall_s, sent: Some(sent) })
 }
 

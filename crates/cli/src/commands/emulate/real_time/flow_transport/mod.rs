@@ -288,7 +288,7 @@ impl FlowTransport for NarrowsTransport<'_> {
         for endpoint in std::mem::take(&mut self.endpoints).into_values() {
             // Tasks, which had the others, are gone.
             if let Ok(endpoint) = Rc::try_unwrap(endpoint) {
-                endpoint.end(CloseCode::NONE, "");
+                endpoint.shut_down(CloseCode::NONE, "");
             }
         }
     }
