@@ -26,7 +26,7 @@ use crate::identity::Fingerprint;
 use crate::keys::DecryptedPacket;
 use crate::narrow::to_i64;
 use crate::observe::{self, Establishment, KeyCause, ObserverSlot};
-use crate::parameters::{FirstId, Parameters};
+use crate::parameters::{OriginalDestinationId, Parameters};
 use crate::path::{AmplificationLimit, Path, State};
 use crate::secret::{MacKey, Secret};
 use crate::service::Service;
@@ -34,7 +34,7 @@ use crate::side::Side;
 use crate::streams::{StreamEvent, StreamId, Streams};
 use crate::ticket::TicketId;
 use crate::tls::data_keys;
-use crate::{Id, TOKEN_LEN};
+use crate::{ConnectionId, TOKEN_LEN};
 
 pub use crate::frame_queue::DatagramError;
 
@@ -116,8 +116,8 @@ pub struct Transmit {
 /// Change of an ID to which packets are sent, for lookups of connections by ID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IdChange {
-    New(Id),
-    Old(Id),
+    New(ConnectionId),
+    Old(ConnectionId),
 }
 
 /// Counters of a path, for observers.
@@ -182,11 +182,11 @@ pub(crate) struct NewConnection {
     pub(crate) now: Time,
     pub(crate) shared: EndpointState,
     pub(crate) side: Side,
-    pub(crate) own_id: Id,
+    pub(crate) own_id: ConnectionId,
     /// Four-tuple of the handshake.
     pub(crate) four_tuple: FourTuple,
     /// The ID to which the client sent its first packet.
-    pub(crate) first_id: FirstId,
+    pub(crate) first_id: OriginalDestinationId,
     pub(crate) handshake: Handshake,
     /// Identifier and secret of a client's ticket, if it has one.
     pub(crate) secret: Option<(TicketId, Secret)>,
@@ -200,7 +200,7 @@ struct ShortPacket<'a> {
     four_tuple: FourTuple,
     codepoint: Codepoint,
     /// Its destination ID.
-    to: Id,
+    to: ConnectionId,
     packet: &'a mut [u8],
 }
 
@@ -209,9 +209,9 @@ pub struct Connection {
     shared: EndpointState,
     side: Side,
     observer: ObserverSlot,
-    own_id: Id,
+    own_id: ConnectionId,
     /// The ID to which the client sent its first packet.
-    first_id: FirstId,
+    first_id: OriginalDestinationId,
     /// Four-tuple of the handshake.
     four_tuple: FourTuple,
     amplification_limit: AmplificationLimit,
@@ -331,7 +331,7 @@ impl Connection {
     }
 
     /// Returns the ID to which the client sent its first packet.
-    pub(crate) fn first_id(&self) -> FirstId {
+    pub(crate) fn first_id(&self) -> OriginalDestinationId {
         self.first_id
     }
 
@@ -969,6 +969,6 @@ fn stats(data: &Data, path: &Path) -> PathStats {
 }
 
 /// Returns the tag behind these bytes of a Retry: only a host that saw the packet to `first_id` can compute it.
-pub(crate) fn tag_of_retry(first_id: &FirstId, retry: &[u8]) -> [u8; 32] {
+pub(crate) fn tag_of_retry(first_id: &OriginalDestinationId, retry: &[u8]) -> [u8; 32] {
     MacKey::new(first_id.as_bytes()).tag(&[retry])
 }

@@ -13,7 +13,7 @@ use flow::{AckPolicy, Channel, ChannelConfig, Codepoint, DataSending, Pacing, Ra
 use laws::Law;
 use units::{Bytes, Span, Time};
 
-use crate::Id;
+use crate::ConnectionId;
 use crate::blocks::{BlockReceiver, BlockSender, CodingPolicy, CodingStats};
 use crate::closed::CloseReason;
 use crate::datagrams::Datagrams;
@@ -61,9 +61,9 @@ pub(crate) struct SendPath {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ConnectionUpdate {
     /// The peer sends to this ID from now on.
-    NewId(Id),
+    NewId(ConnectionId),
     /// The peer no longer sends to this ID.
-    OldId(Id),
+    OldId(ConnectionId),
     /// Another path can perhaps be opened.
     MorePaths,
     /// A path carries data now.
@@ -146,8 +146,8 @@ pub(crate) struct NewData {
     pub(crate) observer: ObserverSlot,
     pub(crate) theirs: Parameters,
     /// The IDs of path 0, to which the peer and this end send.
-    pub(crate) own_id: Id,
-    pub(crate) peer_id: Id,
+    pub(crate) own_id: ConnectionId,
+    pub(crate) peer_id: ConnectionId,
     /// Four-tuple of the handshake.
     pub(crate) four_tuple: FourTuple,
     /// The shortest round trip of the handshake, if one was measured.

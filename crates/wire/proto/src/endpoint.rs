@@ -24,14 +24,14 @@ use crate::header::{
 use crate::identity::{self, Identity, Trust};
 use crate::listener_group::GroupMember;
 use crate::observe::{ConnectionStart, ObserverSlot};
-use crate::parameters::FirstId;
+use crate::parameters::OriginalDestinationId;
 use crate::secret::Secret;
 use crate::settings::Settings;
 use crate::side::Side;
 use crate::strangers::{HandshakeKey, Strangers};
 use crate::ticket::TicketId;
 use crate::token::{Token, Tokens};
-use crate::{ID_LEN, Id, TOKEN_LEN, VERSION};
+use crate::{ConnectionId, ID_LEN, TOKEN_LEN, VERSION};
 
 pub use crate::handle::ConnectionHandle;
 
@@ -73,15 +73,15 @@ pub enum Received {
 #[derive(Clone, Debug)]
 struct First {
     four_tuple: FourTuple,
-    to: FirstId,
-    from: Id,
+    to: OriginalDestinationId,
+    from: ConnectionId,
     token: Vec<u8>,
 }
 
 /// A connection and the IDs that name it.
 struct ConnectionEntry {
     connection: Box<Connection>,
-    ids: Vec<Id>,
+    ids: Vec<ConnectionId>,
 }
 
 #[derive(Debug)]
@@ -118,7 +118,7 @@ pub struct Endpoint {
     tls_config: Option<Arc<ServerConfig>>,
     connections: BTreeMap<ConnectionHandle, ConnectionEntry>,
     next: u64,
-    ids: BTreeMap<Id, ConnectionHandle>,
+    ids: BTreeMap<ConnectionId, ConnectionHandle>,
     strangers: Strangers,
     /// Evicted connections that [`Endpoint::poll_evicted`] has not returned yet.
     evicted: VecDeque<ConnectionHandle>,
@@ -214,15 +214,17 @@ impl Endpoint {
         let shared = EndpointState { settings, ..self.shared.clone() };
         let (service, key_log) = (shared.settings.service, shared.settings.key_log.clone());
         let tls = identity::client_config(&shared.provider, trust, Some(&self.identity), service, key_log)?;
-        let first_id = FirstId::from(self.shared.random::<ID_LEN>()?);
+        let first_id = OriginalDestinationId::from(self.shared.random::<ID_LEN>()?);
         let own_id = self.shared.new_id()?;
         let ours = crate::parameters::Parameters {
             own_id: Some(own_id),
             reset: Some(self.shared.reset_token(own_id)),
             ..shared.settings.parameters()
         };
-        let context =
-            self.begin(&shared.settings, ConnectionStart { now, side: Side::Client, first_id, four_tuple, service });
+        let context = self.begin(
+            &shared.settings,
+            ConnectionStart { now, side: Side::Client, original_destination_id: first_id, four_tuple, service },
+        );
         let ids = HandshakeIds { first: first_id, own: own_id, peer: first_id };
         let handshake = Handshake::connect(context, tls, ids, &ours)?;
         let side = Side::Client;
@@ -354,14 +356,17 @@ impl Endpoint {
             return Received::Connection(handle);
         }
         let Header::Long { kind: LongKind::Initial, to, from, token } = packet.header else { return Received::Nothing };
-        let Some(to) = FirstId::new(to).filter(|_| len >= BASE_PLPMTU.into()) else { return Received::Nothing };
+        let Some(to) = OriginalDestinationId::new(to).filter(|_| len >= BASE_PLPMTU.into()) else {
+            return Received::Nothing;
+        };
         let first = First { four_tuple, to, from, token: token.to_vec() };
         self.accept(now, &first, codepoint, datagram).map_or(Received::Nothing, Received::New)
     }
 
     fn find(&self, four_tuple: FourTuple, to: &[u8]) -> Option<ConnectionHandle> {
-        let by_id = <Id>::try_from(to).ok().and_then(|id| self.ids.get(&id));
-        let client = || FirstId::new(to).map(|first_id| HandshakeKey { remote: four_tuple.remote, first_id });
+        let by_id = ConnectionId::try_from(to).ok().and_then(|id| self.ids.get(&id));
+        let client =
+            || OriginalDestinationId::new(to).map(|first_id| HandshakeKey { remote: four_tuple.remote, first_id });
         by_id.copied().or_else(|| self.strangers.find(&client()?))
     }
 
@@ -384,7 +389,7 @@ impl Endpoint {
             };
             (slot, None)
         } else {
-            let retry_id = <Id>::try_from(first.to.as_bytes()).ok()?;
+            let retry_id = ConnectionId::try_from(first.to.as_bytes()).ok()?;
             let token = self.tokens.read(now, remote, retry_id, &first.token)?;
             (self.shared.member.admit_validated(), Some(token))
         };
@@ -421,18 +426,25 @@ impl Endpoint {
         token: Option<Token>,
     ) -> Option<Connection> {
         let own_id = self.shared.new_id().ok()?;
-        let (first_id, retry_id) = token.map_or((first.to, None), |token| (token.first_id, Some(token.retry_id)));
+        let (original_destination_id, retry_id) =
+            token.map_or((first.to, None), |token| (token.original_destination_id, Some(token.retry_id)));
         let ours = crate::parameters::Parameters {
             own_id: Some(own_id),
-            first_id: Some(first_id),
+            original_destination_id: Some(original_destination_id),
             retry_id,
             reset: Some(self.shared.reset_token(own_id)),
             ..self.shared.settings.parameters()
         };
         let service = self.shared.settings.service;
-        let start = ConnectionStart { now, side: Side::Listener, first_id, four_tuple: first.four_tuple, service };
+        let start = ConnectionStart {
+            now,
+            side: Side::Listener,
+            original_destination_id,
+            four_tuple: first.four_tuple,
+            service,
+        };
         let context = self.begin(&self.shared.settings, start);
-        let ids = HandshakeIds { first: first.to, own: own_id, peer: FirstId::from(first.from) };
+        let ids = HandshakeIds { first: first.to, own: own_id, peer: OriginalDestinationId::from(first.from) };
         let handshake = Handshake::accept(context, tls, ids, &ours).ok()?;
         let mut connection = Connection::new(NewConnection {
             now,
@@ -491,7 +503,7 @@ impl Endpoint {
         if let Some(handle) = token.and_then(|token| self.on_reset(now, four_tuple, token)) {
             return Received::Connection(handle);
         }
-        let id = datagram.get(1..=ID_LEN).and_then(|id| <Id>::try_from(id).ok());
+        let id = datagram.get(1..=ID_LEN).and_then(|id| ConnectionId::try_from(id).ok());
         // Another endpoint may well have a connection with its ID.
         let id = id.filter(|id| datagram.len() >= SHORTEST_PACKET && self.shared.member.owns(*id));
         let forwardable_token = token.filter(|_| self.shared.member.has_others());

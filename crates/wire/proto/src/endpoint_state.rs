@@ -9,7 +9,7 @@ use crate::listener_group::GroupMember;
 use crate::receive_memory::ReceiveMemory;
 use crate::secret::MacKey;
 use crate::settings::Settings;
-use crate::{Id, TOKEN_LEN};
+use crate::{ConnectionId, TOKEN_LEN};
 
 #[derive(Clone, Debug)]
 pub(crate) struct EndpointState {
@@ -51,12 +51,12 @@ impl EndpointState {
     }
 
     /// Creates an ID that no connection has.
-    pub(crate) fn new_id(&self) -> Result<Id, CloseReason> {
+    pub(crate) fn new_id(&self) -> Result<ConnectionId, CloseReason> {
         Ok(self.member.tag_id(self.random()?))
     }
 
     /// Returns the stateless reset token of this ID.
-    pub(crate) fn reset_token(&self, id: Id) -> [u8; TOKEN_LEN] {
+    pub(crate) fn reset_token(&self, id: ConnectionId) -> [u8; TOKEN_LEN] {
         let tag = self.reset.tag(&[&id]);
         let mut token = [0; TOKEN_LEN];
         token.copy_from_slice(&tag[..TOKEN_LEN]);

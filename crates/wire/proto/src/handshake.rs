@@ -9,7 +9,7 @@ use rustls::quic::{Keys, Secrets};
 use rustls::{ClientConfig, ServerConfig, SupportedCipherSuite};
 use units::{Span, Time};
 
-use crate::Id;
+use crate::ConnectionId;
 use crate::assembler::{Assembler, Inserted};
 use crate::closed::{CloseCode, CloseReason};
 use crate::dplpmtud::BASE_PLPMTU;
@@ -19,7 +19,7 @@ use crate::identity::Fingerprint;
 use crate::keys::{DecryptedPacket, HeaderOffsets, SEAL_LEN};
 use crate::narrow::{to_u16, to_usize};
 use crate::observe::{self, Event, KeyCause, LostNote, ObservedPacket, ObserverSlot};
-use crate::parameters::{FirstId, Parameters};
+use crate::parameters::{OriginalDestinationId, Parameters};
 use crate::receive_memory::ReceiveMemory;
 use crate::service::{NO_SUCH_SERVICE, Service, requested_service};
 use crate::side::Side;
@@ -41,7 +41,7 @@ pub(crate) struct Agreed {
     pub(crate) secrets: Secrets,
     pub(crate) theirs: Parameters,
     /// Destination ID of data on path 0.
-    pub(crate) peer_id: Id,
+    pub(crate) peer_id: ConnectionId,
     /// The key that the peer has proved to possess.
     pub(crate) peer: Option<Fingerprint>,
     /// Bytes that only both ends know.
@@ -67,7 +67,7 @@ pub(crate) enum HandshakeRead {
 pub(crate) struct HandshakePacket<'a> {
     pub(crate) now: Time,
     pub(crate) kind: LongKind,
-    pub(crate) from: Id,
+    pub(crate) from: ConnectionId,
     pub(crate) codepoint: Codepoint,
     pub(crate) packet: &'a mut [u8],
     pub(crate) number_at: usize,
@@ -86,11 +86,11 @@ pub(crate) struct Context {
 pub(crate) struct HandshakeIds {
     /// Destination of the packet that begins the handshake: at a listener that of the client's first packet, or of the
     /// first after a Retry.
-    pub(crate) first: FirstId,
+    pub(crate) first: OriginalDestinationId,
     /// ID of this end, which is also in its parameters.
-    pub(crate) own: Id,
+    pub(crate) own: ConnectionId,
     /// Destination of this end's packets: at a client `first`, at a listener the client's ID.
-    pub(crate) peer: FirstId,
+    pub(crate) peer: OriginalDestinationId,
 }
 
 /// The handshake of a connection.
@@ -106,13 +106,13 @@ pub(crate) struct Handshake {
     initial: Option<Space>,
     handshake: Option<Space>,
     keys: Option<(Keys, Secrets)>,
-    own_id: Id,
+    own_id: ConnectionId,
     /// Destination ID of packets: first the client's choice, then the listener's ID.
-    peer_id: FirstId,
+    peer_id: OriginalDestinationId,
     /// Set once the peer's ID is known.
     has_peer_id: bool,
-    first_id: FirstId,
-    retry_id: Option<Id>,
+    original_destination_id: OriginalDestinationId,
+    retry_id: Option<ConnectionId>,
     token: Vec<u8>,
     /// Time at which a client that has nothing in flight sends again: the listener may be blocked by its amplification
     /// limit (RFC 9002 §6.2.2.1).
@@ -158,8 +158,8 @@ impl Handshake {
 
     fn new(side: Side, context: Context, tls: Tls, ids: HandshakeIds) -> Result<Self, CloseReason> {
         let Context { now, suites, service, observer } = context;
-        let HandshakeIds { first: first_id, own: own_id, peer: peer_id } = ids;
-        let keys = initial_keys(&suites, first_id.as_bytes(), side).ok_or_else(no_initial_keys)?;
+        let HandshakeIds { first: original_destination_id, own: own_id, peer: peer_id } = ids;
+        let keys = initial_keys(&suites, original_destination_id.as_bytes(), side).ok_or_else(no_initial_keys)?;
         let mut this = Self {
             side,
             suites,
@@ -173,7 +173,7 @@ impl Handshake {
             own_id,
             peer_id,
             has_peer_id: false,
-            first_id,
+            original_destination_id,
             retry_id: None,
             token: Vec::new(),
             anti_deadlock_at: Time::NEVER,
@@ -261,7 +261,7 @@ impl Handshake {
             space.arrivals.on_packet(now, opened.number, codepoint, eliciting);
         }
         if !self.has_peer_id {
-            (self.peer_id, self.has_peer_id) = (FirstId::from(from), true);
+            (self.peer_id, self.has_peer_id) = (OriginalDestinationId::from(from), true);
         }
         if kind == LongKind::Handshake && self.side == Side::Listener {
             self.initial = None;
@@ -365,7 +365,7 @@ impl Handshake {
 
     /// Handles a Retry: the Initial packets are sent again, with its token and under other keys. The caller of this
     /// method has verified its tag.
-    pub(crate) fn on_retry(&mut self, now: Time, from: Id, token: &[u8]) -> Result<(), CloseReason> {
+    pub(crate) fn on_retry(&mut self, now: Time, from: ConnectionId, token: &[u8]) -> Result<(), CloseReason> {
         let may = self.side == Side::Client && !self.has_peer_id && self.retry_id.is_none();
         let Some(old) = self.initial.take_if(|_| may) else { return Ok(()) };
         let keys = initial_keys(&self.suites, &from, self.side).ok_or_else(no_initial_keys)?;
@@ -373,7 +373,7 @@ impl Handshake {
         initial.channel.work_mut().append(&old.channel.into_work().into_output());
         self.initial = Some(initial);
         self.record_losses();
-        (self.retry_id, self.peer_id, self.token) = (Some(from), FirstId::from(from), token.to_vec());
+        (self.retry_id, self.peer_id, self.token) = (Some(from), OriginalDestinationId::from(from), token.to_vec());
         Ok(())
     }
 
@@ -402,11 +402,13 @@ impl Handshake {
             return parameter_error("transport parameter `reset` is missing");
         }
         let (first, retry) = match self.side {
-            Side::Client => (Some(self.first_id), self.retry_id),
+            Side::Client => (Some(self.original_destination_id), self.retry_id),
             Side::Listener => (None, None),
         };
-        if theirs.first_id != first {
-            return parameter_error("transport parameter `first_id` is not the destination ID of the first packet");
+        if theirs.original_destination_id != first {
+            return parameter_error(
+                "transport parameter `original_destination_id` is not the destination ID of the first packet",
+            );
         }
         if theirs.retry_id != retry {
             return parameter_error("transport parameter `retry_id` is not the source ID of the Retry");
@@ -525,13 +527,21 @@ impl Handshake {
 }
 
 /// Returns whether the first packet of a datagram opens and holds a complete `ClientHello`. The datagram stays sealed.
-pub(crate) fn has_client_hello(suites: &[SupportedCipherSuite], first_id: FirstId, datagram: &[u8]) -> bool {
+pub(crate) fn has_client_hello(
+    suites: &[SupportedCipherSuite],
+    first_id: OriginalDestinationId,
+    datagram: &[u8],
+) -> bool {
     initial_crypto(suites, first_id, datagram).is_some_and(|bytes| is_client_hello(&bytes))
 }
 
 /// Returns the bytes of TLS at the beginning of a handshake that the first packet of a datagram holds, if that is an
 /// Initial packet.
-fn initial_crypto(suites: &[SupportedCipherSuite], first_id: FirstId, datagram: &[u8]) -> Option<Vec<u8>> {
+fn initial_crypto(
+    suites: &[SupportedCipherSuite],
+    first_id: OriginalDestinationId,
+    datagram: &[u8],
+) -> Option<Vec<u8>> {
     let AnyPacket { header, number_at, len } = AnyPacket::read(datagram).ok()?;
     let Header::Long { kind: LongKind::Initial, .. } = header else { return None };
     let mut packet = datagram[..len].to_vec();
@@ -657,9 +667,15 @@ mod tests {
             reset: Some([3; 16]),
             ..Parameters::default()
         };
-        let first_id = FirstId::from(FIRST_ID);
+        let first_id = OriginalDestinationId::from(FIRST_ID);
         let four_tuple = FourTuple { socket: 0, remote: ([127, 0, 0, 1], 1).into() };
-        let start = observe::ConnectionStart { now: Time::ZERO, side: Side::Client, first_id, four_tuple, service };
+        let start = observe::ConnectionStart {
+            now: Time::ZERO,
+            side: Side::Client,
+            original_destination_id: first_id,
+            four_tuple,
+            service,
+        };
         let context = Context { now: Time::ZERO, suites, service, observer: ObserverSlot::new(None, &start) };
         Handshake::connect(context, tls, HandshakeIds { first: first_id, own: [2; 8], peer: first_id }, &ours)
     }

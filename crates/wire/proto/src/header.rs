@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::narrow::to_u8;
 use crate::varint::{self, Reader, Truncated};
-use crate::{ID_LEN, Id, VERSION};
+use crate::{ConnectionId, ID_LEN, VERSION};
 
 const LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
@@ -76,7 +76,7 @@ pub enum Header<'a> {
         /// Destination connection ID: 8 to 20 bytes.
         to: &'a [u8],
         /// Source connection ID.
-        from: Id,
+        from: ConnectionId,
         /// Token from a Retry; empty if none, and in Handshake packets.
         token: &'a [u8],
     },
@@ -85,7 +85,7 @@ pub enum Header<'a> {
         /// Destination connection ID.
         to: &'a [u8],
         /// Source connection ID. The client sends to it from now on.
-        from: Id,
+        from: ConnectionId,
         /// The token; not empty.
         token: &'a [u8],
         /// Integrity tag: proves that the sender of the Retry saw the client's packet.
@@ -103,7 +103,7 @@ pub enum Header<'a> {
     /// Any other packet.
     Short {
         /// Destination connection ID.
-        to: Id,
+        to: ConnectionId,
     },
 }
 
@@ -135,7 +135,7 @@ impl<'a> ParsedPacket<'a> {
             return Self::protected(Header::Short { to }, datagram.len() - reader.rest().len(), datagram.len());
         }
         let version = u32::from_be_bytes(reader.array()?);
-        let (to, from) = (short_counted(&mut reader)?, short_counted(&mut reader)?);
+        let (to, from) = (read_connection_id(&mut reader)?, read_connection_id(&mut reader)?);
         if version != VERSION {
             let header = Header::OtherVersion { version, to, from };
             return Ok(Self { header, number_at: datagram.len(), len: datagram.len() });
@@ -146,7 +146,7 @@ impl<'a> ParsedPacket<'a> {
         if !(ID_LEN..=MAX_ID).contains(&to.len()) {
             return Err(HeaderError::IdLen { len: to.len(), max: MAX_ID });
         }
-        let from: Id = from.try_into().map_err(|_| HeaderError::IdLen { len: from.len(), max: ID_LEN })?;
+        let from: ConnectionId = from.try_into().map_err(|_| HeaderError::IdLen { len: from.len(), max: ID_LEN })?;
         let kind = match first >> 4 & 3 {
             0 => LongKind::Initial,
             1 => return Err(HeaderError::ZeroRtt),
@@ -178,15 +178,15 @@ impl<'a> ParsedPacket<'a> {
     }
 }
 
-/// Reads an ID after its length byte. IDs of other versions may have any length.
-fn short_counted<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Truncated> {
+/// Reads a connection ID after its length byte. IDs of other versions may have any length.
+fn read_connection_id<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Truncated> {
     let len = reader.byte()?;
     reader.bytes(len.into())
 }
 
 /// Appends a long header up to its length field. The caller appends the length as a varint, then the packet number.
 /// `number_len` is 1 to 4.
-pub fn put_long(out: &mut Vec<u8>, kind: LongKind, to: &[u8], from: Id, token: &[u8], number_len: usize) {
+pub fn put_long(out: &mut Vec<u8>, kind: LongKind, to: &[u8], from: ConnectionId, token: &[u8], number_len: usize) {
     debug_assert!((1..=4).contains(&number_len) && (ID_LEN..=MAX_ID).contains(&to.len()));
     let kind_bits = match kind {
         LongKind::Initial => 0,
@@ -200,7 +200,7 @@ pub fn put_long(out: &mut Vec<u8>, kind: LongKind, to: &[u8], from: Id, token: &
 }
 
 /// Appends a Retry packet up to its tag.
-pub fn put_retry(out: &mut Vec<u8>, to: &[u8], from: Id, token: &[u8]) {
+pub fn put_retry(out: &mut Vec<u8>, to: &[u8], from: ConnectionId, token: &[u8]) {
     debug_assert!(!token.is_empty() && (ID_LEN..=MAX_ID).contains(&to.len()));
     put_invariant(out, 3, 0, to, from);
     out.extend(token);
@@ -219,7 +219,7 @@ pub fn put_versions(out: &mut Vec<u8>, to: &[u8], from: &[u8]) {
     out.extend(VERSION.to_be_bytes());
 }
 
-fn put_invariant(out: &mut Vec<u8>, kind: u8, low: u8, to: &[u8], from: Id) {
+fn put_invariant(out: &mut Vec<u8>, kind: u8, low: u8, to: &[u8], from: ConnectionId) {
     out.push(LONG | FIXED | kind << 4 | low);
     out.extend(VERSION.to_be_bytes());
     out.push(to_u8(to.len() as u64));
@@ -251,7 +251,7 @@ impl KeyPhase {
 }
 
 /// Appends a short header up to its packet number. `number_len` is 1 to 4.
-pub fn put_short(out: &mut Vec<u8>, to: Id, key_phase: KeyPhase, number_len: usize) {
+pub fn put_short(out: &mut Vec<u8>, to: ConnectionId, key_phase: KeyPhase, number_len: usize) {
     debug_assert!((1..=4).contains(&number_len));
     out.push(FIXED | key_phase as u8 | (to_u8(number_len as u64) - 1));
     out.extend(to);
@@ -336,7 +336,7 @@ mod tests {
     proptest! {
         #[test]
         fn written_values_are_read_back(
-            to in proptest::collection::vec(any::<u8>(), 8..21), from: Id, kind in 0..4,
+            to in proptest::collection::vec(any::<u8>(), 8..21), from: ConnectionId, kind in 0..4,
             token in proptest::collection::vec(any::<u8>(), 1..40),
             (number, acked, phase) in (0u64..1 << 30, any::<u64>(), any::<u64>()),
             body in proptest::collection::vec(any::<u8>(), 20..60),

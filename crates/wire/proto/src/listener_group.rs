@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use units::{Span, Time};
 
-use crate::Id;
+use crate::ConnectionId;
 
 /// Open handshakes above which clients must validate their addresses.
 const VALIDATION_THRESHOLD: usize = 64;
@@ -106,13 +106,13 @@ impl GroupMember {
     }
 
     /// Returns whether this endpoint issued an ID, provided that a member of the group did.
-    pub(crate) fn owns(&self, id: Id) -> bool {
+    pub(crate) fn owns(&self, id: ConnectionId) -> bool {
         id[0] % self.group.members == self.number
     }
 
     /// Converts a random ID to one of this endpoint. The rest of it stays random: at least 58 of 64 bits, in a group of
     /// up to 64.
-    pub(crate) fn tag_id(&self, random: Id) -> Id {
+    pub(crate) fn tag_id(&self, random: ConnectionId) -> ConnectionId {
         let mut id = random;
         // The last values of a byte may be too few for all endpoints.
         id[0] = (id[0] - id[0] % self.group.members).checked_add(self.number).unwrap_or(self.number);

@@ -13,7 +13,7 @@ use units::{Bytes, Rate, Span, Time};
 use crate::blocks::BlockEvent;
 use crate::closed::Closed;
 use crate::four_tuple::FourTuple;
-use crate::parameters::{FirstId, Parameters};
+use crate::parameters::{OriginalDestinationId, Parameters};
 use crate::service::Service;
 use crate::side::Side;
 
@@ -32,7 +32,7 @@ pub struct ConnectionStart {
     /// The end that is observed.
     pub side: Side,
     /// Destination ID of the client's very first packet. It identifies the connection at both ends.
-    pub first_id: FirstId,
+    pub original_destination_id: OriginalDestinationId,
     /// Address and port on which the handshake takes place.
     pub four_tuple: FourTuple,
     /// Service that the caller requests and this listener offers.

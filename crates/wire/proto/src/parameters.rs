@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::header::MAX_ID;
 use crate::narrow::to_u8;
 use crate::varint::{self, Reader, Truncated};
-use crate::{ID_LEN, Id, TOKEN_LEN};
+use crate::{ConnectionId, ID_LEN, TOKEN_LEN};
 
 /// Error of a peer's transport parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -59,15 +59,15 @@ impl From<Truncated> for ParameterError {
     }
 }
 
-/// Destination connection ID of a client's first packet, chosen by the client: 8 to 20 bytes (in RFC 9000, the original
-/// destination connection ID).
+/// Original destination connection ID (RFC 9000 §7.3): destination of a client's first packet, chosen by the client, 8 to
+/// 20 bytes. Later destinations of its handshake packets, which a listener issues, are of the same type.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct FirstId {
+pub struct OriginalDestinationId {
     len: u8,
     bytes: [u8; MAX_ID],
 }
 
-impl FirstId {
+impl OriginalDestinationId {
     /// Creates an ID from these bytes; none if there are too few or too many.
     pub fn new(id: &[u8]) -> Option<Self> {
         let mut bytes = [0; MAX_ID];
@@ -81,8 +81,8 @@ impl FirstId {
     }
 }
 
-impl From<Id> for FirstId {
-    fn from(id: Id) -> Self {
+impl From<ConnectionId> for OriginalDestinationId {
+    fn from(id: ConnectionId) -> Self {
         let mut bytes = [0; MAX_ID];
         bytes[..ID_LEN].copy_from_slice(&id);
         Self { len: to_u8(ID_LEN as u64), bytes }
@@ -110,7 +110,7 @@ impl<const N: usize> ByteStringValue for [u8; N] {
     }
 }
 
-impl ByteStringValue for FirstId {
+impl ByteStringValue for OriginalDestinationId {
     const LEN: (usize, usize) = (ID_LEN, MAX_ID);
 
     fn of(bytes: &[u8]) -> Option<Self> {
@@ -237,9 +237,9 @@ parameters! {
     10 coding_window 0 to 1 << 30, else 0: "Memory for received coding symbols in bytes, at most 2^30; 0 if no coded blocks are accepted.";
     11 times 0 to 1, else 0: "1 if acknowledgements are to carry receive times.";
     bytes:
-    12 own_id Id: "The source ID of the endpoint's first packet.";
-    13 first_id FirstId: "The ID to which the client sent its first packet, as the listener saw it.";
-    14 retry_id Id: "The source ID of the listener's Retry, if it sent one.";
+    12 own_id ConnectionId: "The source ID of the endpoint's first packet.";
+    13 original_destination_id OriginalDestinationId: "The ID to which the client sent its first packet, as the listener saw it.";
+    14 retry_id ConnectionId: "The source ID of the listener's Retry, if it sent one.";
     15 reset [u8; TOKEN_LEN]: "The reset token of the endpoint's ID on path 0.";
 }
 
@@ -318,12 +318,12 @@ mod tests {
         #[test]
         fn written_values_are_read_back(
             shares in proptest::collection::vec(any::<u64>(), 11),
-            (own_id, retry_id, reset) in any::<(Option<Id>, Option<Id>, Option<[u8; TOKEN_LEN]>)>(),
+            (own_id, retry_id, reset) in any::<(Option<ConnectionId>, Option<ConnectionId>, Option<[u8; TOKEN_LEN]>)>(),
             first in proptest::collection::vec(any::<u8>(), 0..24),
         ) {
-            let first_id = FirstId::new(&first);
-            prop_assert_eq!(first_id.is_some(), (8..=20).contains(&first.len()));
-            let mut parameters = Parameters { own_id, first_id, retry_id, reset, ..Parameters::default() };
+            let original_destination_id = OriginalDestinationId::new(&first);
+            prop_assert_eq!(original_destination_id.is_some(), (8..=20).contains(&first.len()));
+            let mut parameters = Parameters { own_id, original_destination_id, retry_id, reset, ..Parameters::default() };
             for (&(_, name, min, max, _), share) in Parameters::ALL.iter().zip(shares) {
                 *parameters.field(name) = min + share % (max - min + 1);
             }

@@ -9,7 +9,7 @@ use crate::dplpmtud::Dplpmtud;
 use crate::four_tuple::FourTuple;
 use crate::keys::SeenPhase;
 use crate::narrow::to_usize;
-use crate::{Id, TOKEN_LEN};
+use crate::{ConnectionId, TOKEN_LEN};
 
 /// The value of a `PATH_CHALLENGE`.
 pub(crate) type ChallengeValue = [u8; 8];
@@ -129,7 +129,7 @@ pub(crate) struct SentAck {
 /// An ID as its issuer offers it to the other end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct IssuedId {
-    pub(crate) id: Id,
+    pub(crate) id: ConnectionId,
     /// The token at the end of a reset for it.
     pub(crate) token: [u8; TOKEN_LEN],
 }
@@ -138,7 +138,7 @@ pub(crate) struct IssuedId {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PathIds {
     /// The ID to which the peer sends.
-    pub(crate) ours: Id,
+    pub(crate) ours: ConnectionId,
     /// The ID to which this end sends.
     pub(crate) theirs: IssuedId,
 }
@@ -150,7 +150,7 @@ pub(crate) struct Path {
     /// The subflow that is on it, unless it is retired.
     pub(crate) subflow: Option<u8>,
     /// The ID to which the peer sends.
-    pub(crate) ours: Id,
+    pub(crate) ours: ConnectionId,
     /// The ID to which this end sends.
     pub(crate) theirs: IssuedId,
     pub(crate) four_tuple: FourTuple,

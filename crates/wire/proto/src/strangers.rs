@@ -15,13 +15,13 @@ use units::Time;
 
 use crate::handle::ConnectionHandle;
 use crate::listener_group::{HandshakeSlot, network};
-use crate::parameters::FirstId;
+use crate::parameters::OriginalDestinationId;
 
 /// The address of a client, and the ID to which it sends its Initial packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct HandshakeKey {
     pub(crate) remote: SocketAddr,
-    pub(crate) first_id: FirstId,
+    pub(crate) first_id: OriginalDestinationId,
 }
 
 /// A client that is not admitted.
@@ -147,7 +147,7 @@ mod tests {
 
     fn insert(strangers: &mut Strangers, at: u64, network: u8) {
         let remote = SocketAddr::from(([10, 0, 0, network], 1 + at as u16));
-        let client = HandshakeKey { remote, first_id: FirstId::from([network; 8]) };
+        let client = HandshakeKey { remote, first_id: OriginalDestinationId::from([network; 8]) };
         let slot = GroupMember::alone().admit_validated();
         strangers.insert(Time::from_ms(at), ConnectionHandle(at), client, slot);
         assert_eq!(strangers.find(&client), Some(ConnectionHandle(at)));

@@ -6,11 +6,11 @@ use core::net::{IpAddr, SocketAddr};
 
 use units::{Span, Time};
 
-use crate::Id;
+use crate::ConnectionId;
 use crate::closed::CloseReason;
 use crate::endpoint_state::EndpointState;
 use crate::narrow::to_u8;
-use crate::parameters::FirstId;
+use crate::parameters::OriginalDestinationId;
 use crate::secret::MacKey;
 use crate::varint::Reader;
 
@@ -27,7 +27,7 @@ pub(crate) struct Tokens {
     /// Previous key; its tokens may still be valid.
     previous_key: Option<MacKey>,
     /// Redeemed tokens that have not expired, by the source connection ID of their Retry.
-    redeemed: BTreeSet<Id>,
+    redeemed: BTreeSet<ConnectionId>,
     /// Expiry times of redeemed tokens, the earliest first.
     expiries: VecDeque<TokenExpiry>,
 }
@@ -35,16 +35,16 @@ pub(crate) struct Tokens {
 /// Expiry of a redeemed token.
 struct TokenExpiry {
     at: Time,
-    retry_id: Id,
+    retry_id: ConnectionId,
 }
 
 /// A valid token that was not redeemed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     /// Original destination connection ID: the one in the client's first packet.
-    pub(crate) first_id: FirstId,
+    pub(crate) original_destination_id: OriginalDestinationId,
     /// Source connection ID of the Retry that carried the token.
-    pub(crate) retry_id: Id,
+    pub(crate) retry_id: ConnectionId,
 }
 
 impl Tokens {
@@ -58,30 +58,30 @@ impl Tokens {
         })
     }
 
-    /// Makes a token for a client at this address, which sent its first packet to `first_id` and must continue with
-    /// `retry_id`.
+    /// Makes a token for a client at this address, which sent its first packet to `original_destination_id` and must
+    /// continue with `retry_id`.
     pub(crate) fn make(
         &mut self,
         now: Time,
         shared: &EndpointState,
         remote: SocketAddr,
-        first_id: FirstId,
-        retry_id: Id,
+        original_destination_id: OriginalDestinationId,
+        retry_id: ConnectionId,
     ) -> Result<Vec<u8>, CloseReason> {
         if now.saturating_since(self.key_since) >= KEY_ROTATION_INTERVAL {
             let new = MacKey::new(&shared.random::<32>()?);
             (self.previous_key, self.key_since) = (Some(core::mem::replace(&mut self.key, new)), now);
         }
         let mut token = now.ps().to_be_bytes().to_vec();
-        token.push(to_u8(first_id.as_bytes().len() as u64));
-        token.extend(first_id.as_bytes());
+        token.push(to_u8(original_destination_id.as_bytes().len() as u64));
+        token.extend(original_destination_id.as_bytes());
         let tag = self.key.tag(&[&token, &retry_id, &address(remote)]);
         token.extend(tag);
         Ok(token)
     }
 
     /// Reads a token that was sent to `retry_id`. None if it is not valid, or was redeemed.
-    pub(crate) fn read(&self, now: Time, remote: SocketAddr, retry_id: Id, token: &[u8]) -> Option<Token> {
+    pub(crate) fn read(&self, now: Time, remote: SocketAddr, retry_id: ConnectionId, token: &[u8]) -> Option<Token> {
         let (body, tag) = token.split_last_chunk::<TAG_LEN>()?;
         let parts: [&[u8]; 3] = [body, &retry_id, &address(remote)];
         let keys = [Some(&self.key), self.previous_key.as_ref()];
@@ -91,9 +91,9 @@ impl Tokens {
         let mut reader = Reader::new(body);
         let issued_at = Time::from_ps(u64::from_be_bytes(reader.array().ok()?));
         let len = reader.byte().ok()?;
-        let first_id = FirstId::new(reader.bytes(len.into()).ok()?)?;
+        let original_destination_id = OriginalDestinationId::new(reader.bytes(len.into()).ok()?)?;
         let is_valid = issued_at.saturating_add(TOKEN_LIFETIME) > now && !self.redeemed.contains(&retry_id);
-        is_valid.then_some(Token { first_id, retry_id })
+        is_valid.then_some(Token { original_destination_id, retry_id })
     }
 
     /// Redeems a token: it is not valid for another handshake.
@@ -138,14 +138,15 @@ mod tests {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let shared = EndpointState::new(settings, provider, GroupMember::alone()).unwrap();
         let mut tokens = Tokens::new(Time::ZERO, &shared).unwrap();
-        let (remote, first_id) = (SocketAddr::from(([10, 0, 0, 1], 1)), FirstId::from([1; 8]));
+        let (remote, original_destination_id) =
+            (SocketAddr::from(([10, 0, 0, 1], 1)), OriginalDestinationId::from([1; 8]));
         // One token is issued every second and redeemed 4 s later.
         for second in 0..100u64 {
             let (issued_at, redeemed_at) = (Time::from_ms(1_000 * second), Time::from_ms(1_000 * (second + 4)));
             let id = second.to_be_bytes();
-            let bytes = tokens.make(issued_at, &shared, remote, first_id, id).unwrap();
+            let bytes = tokens.make(issued_at, &shared, remote, original_destination_id, id).unwrap();
             let token = tokens.read(redeemed_at, remote, id, &bytes).unwrap();
-            assert_eq!(token.first_id, first_id);
+            assert_eq!(token.original_destination_id, original_destination_id);
             assert!(tokens.read(redeemed_at, remote, id, &bytes).is_some(), "reading a token redeemed it");
             tokens.redeem(redeemed_at, token);
             for late in [4_000, 9_999, 10_000] {

@@ -86,7 +86,7 @@ fn now() -> Duration {
 fn name_of(log: &ConnectionLog) -> String {
     let began = UNIX_EPOCH + Duration::from_millis(log.began_ms);
     let time = humantime::format_rfc3339_millis(began).to_string().replace(['-', ':'], "");
-    format!("{time}-{}-{}.sqlog", Hex(log.start.first_id.as_bytes()), end(log.start.side))
+    format!("{time}-{}-{}.sqlog", Hex(log.start.original_destination_id.as_bytes()), end(log.start.side))
 }
 
 /// Writes logs.

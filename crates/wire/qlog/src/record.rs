@@ -20,8 +20,13 @@ pub(crate) fn end(side: Side) -> &'static str {
 
 /// Returns the header of the log of a connection that began at this time, in ms since 1970.
 pub(crate) fn header(start: &ConnectionStart, reference_time: f64) -> FileHeader {
-    let first_id = Hex(start.first_id.as_bytes()).to_string();
-    FileHeader::new(format!("{}, {}", start.service, end(start.side)), end(start.side), Some(first_id), reference_time)
+    let original_destination_id = Hex(start.original_destination_id.as_bytes()).to_string();
+    FileHeader::new(
+        format!("{}, {}", start.service, end(start.side)),
+        end(start.side),
+        Some(original_destination_id),
+        reference_time,
+    )
 }
 
 #[derive(Serialize)]

@@ -49,7 +49,7 @@ struct VantagePoint {
 #[derive(Serialize)]
 struct CommonFields {
     #[serde(rename = "ODCID", skip_serializing_if = "Option::is_none")]
-    first_id: Option<String>,
+    original_destination_id: Option<String>,
     time_format: &'static str,
     /// Milliseconds since 1970.
     reference_time: f64,
@@ -59,7 +59,12 @@ struct CommonFields {
 impl FileHeader {
     /// Creates the header for the events seen by the end `kind` (`client` or `server`) from `reference_time` on, in ms
     /// since 1970. A connection's ID is the one to which its first packet was sent.
-    pub fn new(title: String, kind: &'static str, first_id: Option<String>, reference_time: f64) -> Self {
+    pub fn new(
+        title: String,
+        kind: &'static str,
+        original_destination_id: Option<String>,
+        reference_time: f64,
+    ) -> Self {
         Self {
             qlog_version: "0.3",
             qlog_format: "JSON-SEQ",
@@ -67,7 +72,7 @@ impl FileHeader {
             trace: QlogTrace {
                 vantage_point: VantagePoint { name: concat!("narrows ", env!("CARGO_PKG_VERSION")), kind },
                 common_fields: CommonFields {
-                    first_id,
+                    original_destination_id,
                     time_format: "relative",
                     reference_time,
                     protocol_type: ["narrows"],

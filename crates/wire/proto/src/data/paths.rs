@@ -16,7 +16,7 @@ use crate::narrow::{to_u16, to_u32};
 use crate::observe::{Event, PathChange};
 use crate::path::{AmplificationLimit, Challenge, IssuedId, Path, PathIds, State};
 use crate::side::Side;
-use crate::{Id, TOKEN_LEN};
+use crate::{ConnectionId, TOKEN_LEN};
 
 /// Maximum number of waiting connection-level frames that a peer's requests cause: two per possible path, twice.
 const MAX_WAITING: usize = 256;
@@ -72,7 +72,7 @@ impl Data {
     }
 
     /// Returns the path with this ID as destination of the peer's packets. Opens it if it is new.
-    pub(super) fn path_of(&mut self, now: Time, id: Id, four_tuple: FourTuple) -> Option<usize> {
+    pub(super) fn path_of(&mut self, now: Time, id: ConnectionId, four_tuple: FourTuple) -> Option<usize> {
         if let Some(at) = self.paths.iter().position(|path| path.ours == id) {
             return Some(at);
         }
@@ -175,7 +175,12 @@ impl Data {
         Ok(())
     }
 
-    pub(super) fn on_path_id(&mut self, path: u32, id: Id, token: [u8; TOKEN_LEN]) -> Result<(), CloseReason> {
+    pub(super) fn on_path_id(
+        &mut self,
+        path: u32,
+        id: ConnectionId,
+        token: [u8; TOKEN_LEN],
+    ) -> Result<(), CloseReason> {
         let contradicts = self.paths.iter().any(|open| open.number == path && open.theirs.id != id)
             || self.offered.get(&path).is_some_and(|offered| offered.id != id);
         if contradicts {

@@ -16,7 +16,7 @@ use crate::observe::{self, Event, KeyCause};
 use crate::path::{SentAck, State};
 use crate::side::Side;
 use crate::streams::{Direction, FrameResult};
-use crate::{ID_LEN, Id};
+use crate::{ConnectionId, ID_LEN};
 
 impl Data {
     /// Opens a packet with a short header. Returns the number of its path, and the place of its frames; none if it does
@@ -24,7 +24,7 @@ impl Data {
     pub(crate) fn open(
         &mut self,
         now: Time,
-        id: Id,
+        id: ConnectionId,
         four_tuple: FourTuple,
         packet: &mut [u8],
     ) -> Result<Option<(u32, DecryptedPacket)>, CloseReason> {

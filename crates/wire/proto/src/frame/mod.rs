@@ -11,7 +11,7 @@ use self::ack::{ACK, ACK_TIMES};
 use self::fields::Fields;
 use crate::narrow::to_usize;
 use crate::varint::{self, Reader, Truncated};
-use crate::{Id, TOKEN_LEN};
+use crate::{ConnectionId, TOKEN_LEN};
 
 mod ack;
 mod fields;
@@ -58,7 +58,7 @@ pub enum Frame<'a> {
         /// The path's number.
         path: u32,
         /// The ID.
-        id: Id,
+        id: ConnectionId,
         /// Stateless reset token of this ID.
         token: [u8; TOKEN_LEN],
     },

@@ -552,7 +552,7 @@ fn own_settings_bring_their_own_observer() {
 }
 
 /// Returns an Initial packet with a CLOSE, as any host that saw the client's first packet can make it (RFC 9001 §5.2).
-fn initial_close(first_id: &[u8], to: proto::Id, code: u64, reason: &str) -> Vec<u8> {
+fn initial_close(first_id: &[u8], to: proto::ConnectionId, code: u64, reason: &str) -> Vec<u8> {
     let mut frames = Vec::new();
     Frame::Close { code, kind: 0, reason }.put(&mut frames);
     Initial { side: rustls::Side::Server, first_id, to: &to, from: [9; 8], token: &[], frames: &frames }.seal()
