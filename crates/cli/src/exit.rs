@@ -280,6 +280,7 @@ mod tests {
             law: results::summary::LawTotals::default(),
             engine: results::summary::Engine::default(),
             emulator: None,
+            virtual_time: None,
             warnings: vec![warning.into()],
             notes: Vec::new(),
         };

@@ -510,6 +510,21 @@ pub(crate) fn emulators(runs: &[RunResults]) -> String {
     runs.iter().filter_map(line).collect()
 }
 
+/// Returns a line about each run in virtual time; nothing for others.
+pub(crate) fn virtual_hosts(runs: &[RunResults]) -> String {
+    let line = |run: &RunResults| {
+        let hosts = run.summary.virtual_time.as_ref()?;
+        Some(format!(
+            "{}: the transport in virtual time, {} datagrams, packets protected by {}{}\n",
+            run.manifest.run,
+            hosts.datagrams,
+            hosts.crypto,
+            hosts.costs.as_ref().map_or_else(String::new, |costs| format!("; hosts take {costs}")),
+        ))
+    };
+    runs.iter().filter_map(line).collect()
+}
+
 /// The scheme's label and the point of the grid.
 fn name(run: &RunResults) -> String {
     let point = run.manifest.run.split_once(',').map_or("", |(_, point)| point);

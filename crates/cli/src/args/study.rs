@@ -268,6 +268,13 @@ pub(crate) struct EmulateArgs {
     /// result does not depend on the machine.
     #[arg(long = "virtual", conflicts_with_all = ["command", "background", "command_host", "no_real_time"])]
     pub(crate) virtual_time: bool,
+    /// Processing times of virtual hosts, such as `packet=2us,wake_up=50us`. Default: none.
+    ///
+    /// `wake_up`: from an event to the first work of a sleeping host. `packet`: for each packet received or sent. `batch`:
+    /// for each batch of packets. `batch_packets`: packets in a batch. `timer_slack`: lateness of timers. They imitate a
+    /// machine, so that its effect can be told from that of the protocol.
+    #[arg(long, value_name = "KEY=VALUE,...", requires = "virtual_time")]
+    pub(crate) host_costs: Option<String>,
     /// Number of runs at a time, with --virtual. Default: one a core.
     #[arg(long, value_name = "N", requires = "virtual_time", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,

@@ -170,6 +170,7 @@ pub(crate) fn text(runs: &[RunResults], tables: &[AveragesTable], columns: Colum
         let _ = writeln!(text, "{line}");
     }
     text.push_str(&table::emulators(runs));
+    text.push_str(&table::virtual_hosts(runs));
     for warning in study::warnings(runs) {
         text.push_str(&warning);
         text.push('\n');

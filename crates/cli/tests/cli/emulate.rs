@@ -103,7 +103,11 @@ fn unsupported_scenarios_fail_without_leftovers() {
         ("--set schemes.cubic.params.cubic.beta=0.5", &["does not support `params.cubic.beta`"]),
         ("--without host.jitter", &["--without:1:1", "no scheme sets `host.jitter`"]),
         ("--set host.recovery=go-back-n -- true", &["does not support `host.recovery`"]),
-        ("--set topology.left=80", &["81 hosts, and at most 64"]),
+        ("--set topology.left=80 -- true", &["81 hosts, and at most 64"]),
+        (
+            "--set topology.left=80 --set traffic=[{kind=\"incast\",inter=70,intra=0,size=\"1MB\"}]",
+            &["71 hosts send or receive, and at most 64"],
+        ),
         ("--set host.mss=500", &["552 B together, and 1280 to 65535"]),
         ("--pcap left>rihgt=x.pcapng", &["no port `left>rihgt`", "did you mean `left>right`?"]),
         ("--command-host letf.host0 -- true", &["no host `letf.host0`", "did you mean `left.host0`?"]),

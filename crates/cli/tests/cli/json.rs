@@ -18,7 +18,7 @@ fn is_cell(value: &Value) {
 #[track_caller]
 pub(crate) fn is_summary(summary: &Value) {
     let all = "schema scenario run label point backend seed end_ns conditions flows requests collectives jobs schedules network credits fairness predicts \
-               law engine emulator warnings notes";
+               law engine emulator virtual warnings notes";
     assert_eq!(keys(summary).join(" "), all);
     assert_eq!(summary["schema"], 1);
     assert_eq!(keys(&summary["conditions"]), ["classes", "most_loaded"]);

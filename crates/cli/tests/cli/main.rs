@@ -62,3 +62,5 @@ mod sweep;
 mod tidy;
 #[cfg(all(target_os = "linux", feature = "transport"))]
 mod transfer;
+#[cfg(all(target_os = "linux", feature = "transport"))]
+mod virtual_time;

@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::process::Stdio;
 
-use emulator::{COALESCE, HostNamespaces, NamespaceOptions, RouterConfig, start};
+use emulator::{COALESCE, HostNamespaces, HostSelection, NamespaceOptions, RouterConfig, start};
 use experiment::SeriesConfig;
 use fabric::{Builder, HostId, LinkClass, LinkId, PortConfig, Routes};
 use units::{Bytes, Frac, Rate, Span};
@@ -40,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("removed {name}, left by a process that is no more");
     }
     let options = NamespaceOptions {
+        hosts: HostSelection::All,
         mtu: 1500,
         gso_max_size: (number("gso", 1)? == 0).then_some(1500),
         quick_ack: false,

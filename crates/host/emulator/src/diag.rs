@@ -74,8 +74,7 @@ impl Sampler {
         mut laws: Option<Box<dyn LawStateReader>>,
     ) -> Result<Self, Error> {
         let mut opened = Vec::new();
-        for host in 0..hosts.plan().len() {
-            let host = HostId(host as u32);
+        for (host, _) in hosts.all() {
             opened.push(hosts.enter(host, || HostSockets::open(host))??);
         }
         // Found out now, not at the first sample.

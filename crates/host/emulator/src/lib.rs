@@ -30,7 +30,7 @@ pub use clock::Clock;
 pub use error::Error;
 pub use lateness::Lateness;
 pub use law_state::{LawReading, LawStateReader};
-pub use namespace::{HostNamespaces, NamespaceOptions};
+pub use namespace::{HostNamespaces, HostSelection, NamespaceOptions};
 pub use pcapng::is_capture;
 pub use pressure::Pressure;
 pub use router::{COALESCE, RouterConfig, RouterOutcome, Running, start};

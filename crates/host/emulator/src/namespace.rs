@@ -5,7 +5,7 @@ mod ip;
 mod lock;
 mod setup;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -25,9 +25,20 @@ const NAMESPACES: &str = "/run/netns";
 /// Files here replace those of `/etc` for programs that `ip netns exec` starts.
 const OVERLAYS: &str = "/etc/netns";
 
+/// Hosts that are created.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HostSelection {
+    /// All of the network.
+    All,
+    /// These: no other sends or receives.
+    Only(BTreeSet<HostId>),
+}
+
 /// Kernel settings of the hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamespaceOptions {
+    /// Hosts to create.
+    pub hosts: HostSelection,
     /// The largest packet on the wire, IP header included: 1,280 to 65,535 bytes.
     pub mtu: u16,
     /// The largest packet that the kernel passes on for segmentation; none keeps the kernel's own limit, 64 KiB, and a
@@ -62,14 +73,15 @@ impl HostNamespace {
 #[derive(Debug)]
 pub struct HostNamespaces {
     plan: Vec<HostPlan>,
-    members: Vec<HostNamespace>,
+    /// The hosts that were created.
+    members: BTreeMap<HostId, HostNamespace>,
     mtu: u16,
     /// Given back after the hosts are gone: fields are dropped in this order.
     _lock: NamespaceLock,
 }
 
 impl HostNamespaces {
-    /// Makes a namespace named `narrows-PROCESS-HOST` for each host, with a TUN device `nw0`, addresses, and the
+    /// Makes a namespace named `narrows-PROCESS-HOST` for each selected host, with a TUN device `nw0`, addresses, and the
     /// names of all hosts in `/etc/hosts`.
     ///
     /// # Errors
@@ -85,15 +97,21 @@ impl HostNamespaces {
         for host in &plan {
             let _ = write!(names, "{} {}\n{} {}\n", host.v4, host.name, host.v6, host.name);
         }
+        let created: Vec<HostId> = match &options.hosts {
+            HostSelection::All => (0..plan.len() as u32).map(HostId).collect(),
+            HostSelection::Only(hosts) => hosts.iter().copied().filter(|host| host.index() < plan.len()).collect(),
+        };
         let names = setup::with_small_tables(|| {
-            let name = |host: &HostPlan| Name::create(lock::namespace_name(std::process::id(), &host.name), &names);
-            plan.iter().map(name).collect::<Result<Vec<_>, _>>()
+            let name = |host: &HostId| {
+                Name::create(lock::namespace_name(std::process::id(), &plan[host.index()].name), &names)
+            };
+            created.iter().map(name).collect::<Result<Vec<_>, _>>()
         })??;
-        let mut hosts = Vec::with_capacity(plan.len());
-        for (host, name) in plan.iter().zip(names) {
+        let mut hosts = BTreeMap::new();
+        for (host, name) in created.into_iter().zip(names) {
             let namespace = name.open()?;
-            let tun = inside(&namespace, || setup::set_up(host, options))??;
-            hosts.push(HostNamespace { name, namespace, tun });
+            let tun = inside(&namespace, || setup::set_up(&plan[host.index()], options))??;
+            hosts.insert(host, HostNamespace { name, namespace, tun });
         }
         Ok(Self { plan, members: hosts, mtu: options.mtu, _lock: lock })
     }
@@ -176,12 +194,13 @@ impl HostNamespaces {
         lock::give_up();
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &HostNamespace> {
-        self.members.iter()
+    /// Returns the hosts that were created, in order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (HostId, &HostNamespace)> {
+        self.members.iter().map(|(&host, namespace)| (host, namespace))
     }
 
     fn host(&self, host: HostId) -> Result<&HostNamespace, Error> {
-        self.members.get(host.index()).ok_or(Error::NoSuchHost { host: host.0, hosts: self.members.len() })
+        self.members.get(&host).ok_or(Error::NoSuchHost { host: host.0, hosts: self.members.len() })
     }
 }
 

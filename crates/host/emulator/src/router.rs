@@ -15,7 +15,7 @@ use fabric::{LinkId, Network, Routes};
 use units::Span;
 
 use crate::clock::Clock;
-use crate::namespace::{HostNamespace, HostNamespaces, inside};
+use crate::namespace::{HostNamespaces, inside};
 use crate::pcapng::Captures;
 use crate::pressure::ROUTER;
 use crate::{Error, tun};
@@ -94,8 +94,8 @@ impl Drop for Running {
 /// # Errors
 /// When a device or a file cannot be opened, or no thread started.
 pub fn start(hosts: &HostNamespaces, config: &RouterConfig) -> Result<Running, Error> {
-    let tuns = hosts.all().map(|it| it.tun.try_clone()).collect::<Result<_, _>>()?;
-    let namespaces = hosts.all().map(HostNamespace::namespace_file).collect::<Result<Vec<_>, _>>()?;
+    let tuns = hosts.all().map(|(host, it)| Ok((host, it.tun.try_clone()?))).collect::<Result<_, Error>>()?;
+    let namespaces = hosts.all().map(|(_, it)| it.namespace_file()).collect::<Result<Vec<_>, _>>()?;
     let drops_before = device_drops(&namespaces)?;
     let captures = Captures::start(config.network, &config.pcap)?;
     let clock = Clock::start();

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::diag::{Sampler, SocketSamples};
 use crate::error::Error;
 use crate::law_state::LawStateReader;
-use crate::namespace::{HostNamespaces, NamespaceOptions};
+use crate::namespace::{HostNamespaces, HostSelection, NamespaceOptions};
 use crate::outcome::{ObservedTraffic, program_outcome, traffic_outcome};
 use crate::pressure::{Pressure, PressureMonitor};
 use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
@@ -76,6 +76,9 @@ pub struct Emulated {
 /// Minimum size to which socket buffers can grow.
 const MIN_BUFFER: Bytes = Bytes::new(64 << 20);
 
+/// Minimum MTU of hosts (RFC 8200 §5). The transport's packets with data may be shorter; those of its handshake are not.
+const MIN_MTU: u32 = 1_280;
+
 /// The real-time priority of host threads: below the router's, so that their work never delays the router.
 const HOSTS_PRIORITY: i32 = 1;
 
@@ -108,6 +111,7 @@ pub fn preflight() -> Result<Vec<String>, Error> {
     // Two hosts on a switch are a network.
     if let Ok(network) = fabric::topology::single_switch(&two) {
         let options = NamespaceOptions {
+            hosts: HostSelection::All,
             mtu: 1_500,
             gso_max_size: None,
             quick_ack: false,
@@ -129,7 +133,7 @@ pub fn run_traffic(
     mut options: RunOptions,
     on_progress: &mut dyn FnMut(TrafficProgress) -> bool,
 ) -> Result<Emulated, Error> {
-    let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, None)?)?;
+    let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, None, hosts_of(setup))?)?;
     let router = start(&hosts, &router_config(setup, &options))?;
     let traffic = Traffic { setup, congestion: &options.congestion, ip_version: options.ip_version };
     let no_progress = TrafficProgress { now: Time::ZERO, completed: 0 };
@@ -165,7 +169,7 @@ pub fn run_over_transport(
     transport: &mut dyn HostTransport,
     on_progress: &mut dyn FnMut(TrafficProgress) -> bool,
 ) -> Result<Emulated, Error> {
-    let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, None)?)?;
+    let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, None, hosts_of(setup))?)?;
     let router = start(&hosts, &router_config(setup, &options))?;
     // Their threads are the hosts, and begin here.
     let urgent = options.real_time.then(|| Urgent::request(HOSTS_PRIORITY));
@@ -215,7 +219,7 @@ pub trait Programs {
 /// If hosts or router cannot be made, or the programs fail. All of them are removed then, too.
 pub fn run_programs<P: Programs>(setup: &Setup, mut options: RunOptions, programs: &P) -> Result<Emulated, P::Error> {
     let default = options.congestion.first().cloned();
-    let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, default)?)?;
+    let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, default, HostSelection::All)?)?;
     let router: Running = start(&hosts, &router_config(setup, &options))?;
     let background = programs.prepare(&hosts)?;
     let clock = router.begin();
@@ -280,10 +284,21 @@ fn router_config<'a>(setup: &'a Setup, options: &RunOptions) -> RouterConfig<'a>
     }
 }
 
-fn namespaces(setup: &Setup, options: &RunOptions, congestion: Option<String>) -> Result<NamespaceOptions, Error> {
-    let wire = setup.host.mss.saturating_add(setup.host.header);
+/// Returns the hosts that send or receive.
+fn hosts_of(setup: &Setup) -> HostSelection {
+    HostSelection::Only(setup.flows.iter().flat_map(|flow| [flow.src, flow.dst]).collect())
+}
+
+fn namespaces(
+    setup: &Setup,
+    options: &RunOptions,
+    congestion: Option<String>,
+    hosts: HostSelection,
+) -> Result<NamespaceOptions, Error> {
+    let wire = setup.host.mss.saturating_add(setup.host.header).max(MIN_MTU);
     let mtu = u16::try_from(wire).map_err(|_| Error::Mtu { mtu: u16::MAX })?;
     Ok(NamespaceOptions {
+        hosts,
         mtu,
         gso_max_size: options.burst,
         quick_ack: setup.host.ack_every == 1,

@@ -553,10 +553,8 @@ impl Router {
             if let Some(alarm) = &mut self.alarm {
                 alarm.last_arrival(link, segment.arrived, segment.size);
             }
-        } else {
-            if let Some(alarm) = &mut self.alarm {
-                alarm.inner_arrival(link, segment.arrived, segment.size);
-            }
+        } else if let Some(alarm) = &mut self.alarm {
+            alarm.inner_arrival(link, segment.arrived, segment.size);
         }
         self.put_on_link(link, LinkItem::Segment(segment));
     }

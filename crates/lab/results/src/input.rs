@@ -114,6 +114,8 @@ pub enum Stack {
 pub struct VirtualTime {
     /// Protection of packets: AES-128-GCM, or none.
     pub crypto: String,
+    /// Processing times of hosts, as given; null if they take none.
+    pub costs: Option<String>,
     /// Virtual time that the connections took before the run, in nanoseconds.
     pub connect_ns: u64,
     /// Datagrams that the hosts sent, acknowledgements and handshakes included.

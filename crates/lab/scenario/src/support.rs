@@ -19,19 +19,22 @@ pub enum RealHost {
     Kernel,
     /// Programs send over the kernel's TCP in place of the scenario's flows.
     Programs,
-    /// The transport carries the scenario's flows.
+    /// The transport carries the scenario's flows, over sockets.
     Transport,
+    /// The transport carries the scenario's flows, in virtual time.
+    Virtual,
 }
 
 impl RealHost {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Kernel, Self::Programs, Self::Transport];
+    pub const ALL: [Self; 4] = [Self::Kernel, Self::Programs, Self::Transport, Self::Virtual];
 
     /// Its name in messages.
     const fn name(self) -> &'static str {
         match self {
             Self::Kernel | Self::Programs => "the kernel's TCP",
             Self::Transport => "the transport",
+            Self::Virtual => "the transport in virtual time",
         }
     }
 }
@@ -230,7 +233,11 @@ fn support(key: &ChangedKey, laws: &[ParamTable], host: RealHost) -> Support {
     let declared = |row: &&Declared| row.table == main_table(key.table) && row.keys.split(' ').any(|key| key == name);
     let of_host = |row: &Declared| match host {
         RealHost::Kernel | RealHost::Programs => row.kernel,
-        RealHost::Transport => row.transport,
+        // Each flow has a connection from the beginning, and one that is kept is used again.
+        RealHost::Virtual if name == "connections" => Supported,
+        // Virtual hosts have no properties of a machine, unless they are told to.
+        RealHost::Virtual if matches!(row.transport, Inherent) => Unsupported,
+        RealHost::Transport | RealHost::Virtual => row.transport,
     };
     DECLARED.iter().find(declared).map_or(Unsupported, of_host)
 }
@@ -244,7 +251,7 @@ fn support_of_param(key: &ChangedKey, laws: &[ParamTable], host: RealHost) -> Su
     let law = laws.iter().find(|it| it.name == table).and_then(|it| it.law);
     match host {
         RealHost::Kernel | RealHost::Programs if name != "ecn" && law.is_some_and(is_kernel_s) => Unsupported,
-        RealHost::Kernel | RealHost::Programs | RealHost::Transport => Supported,
+        _ => Supported,
     }
 }
 
@@ -560,6 +567,7 @@ mod tests {
             ),
             (RealHost::Transport, &["host.coding=true", "host.ack_every=1", "host.ack_delay=\"1ms\""]),
             (RealHost::Transport, &["host.on_ramp={threshold=\"auto\",gain=0.5}", "host.clock_sigma=\"1ms\""]),
+            (RealHost::Virtual, &["traffic.0.connections=\"persistent\"", "host.coding=true"]),
             (RealHost::Programs, &["traffic.0.connections=\"persistent\""]),
         ] {
             assert_eq!(run(set, &[]).unwrap().check_support(host).unwrap(), [""; 0], "{set:?}");

@@ -17,7 +17,6 @@ use crate::ConnectionId;
 use crate::blocks::{BlockReceiver, BlockSender, CodingPolicy, CodingStats};
 use crate::closed::CloseReason;
 use crate::datagrams::Datagrams;
-use crate::dplpmtud::BASE_PLPMTU;
 use crate::endpoint_state::EndpointState;
 use crate::four_tuple::FourTuple;
 use crate::frame_queue::{DATAGRAM_HEAD, DatagramError, FrameQueue, OVERHEAD};
@@ -34,8 +33,11 @@ use reroute::Rerouting;
 
 /// Average interval between skipped packet numbers.
 const SKIP_EVERY: u64 = 1_024;
-/// Bytes of frames in a packet of the smallest size.
-const BASE_MSS: u32 = to_u32(BASE_PLPMTU as u64 - OVERHEAD as u64);
+/// Returns the bytes of frames in a packet of this size.
+const fn mss_of(packet_size: u16) -> u32 {
+    to_u32(packet_size as u64 - OVERHEAD as u64)
+}
+
 /// The last ACK of a burst with losses is sent twice, this fraction of a round trip apart: losses that occur together
 /// are over by then, and its sender has not timed out.
 const ECHOES: u32 = 8;
@@ -172,6 +174,7 @@ impl Data {
         let ids = PathIds { ours: own_id, theirs: IssuedId { id: peer_id, token: reset } };
         let mut path = Path::new(0, ids, four_tuple, State::Open, ack_policy, max_packet_size);
         (path.amplification_limit, path.subflow) = (AmplificationLimit::VALIDATED, Some(0));
+        let base_mss = mss_of(path.search.base());
         let mut streams = Streams::new(side, settings.limits, MIN_SEND_BUFFER.min(settings.send_buffer));
         streams.set_send_pool(settings.send_pool);
         streams.set_receive_memory(shared.memory.clone());
@@ -181,14 +184,14 @@ impl Data {
             max_streams_bidi: theirs.max_streams_bidi,
             max_streams_uni: theirs.max_streams_uni,
         });
-        let mut config = ChannelConfig::new(base_rtt, BASE_MSS);
+        let mut config = ChannelConfig::new(base_rtt, base_mss);
         // A probe that is sent too early costs a packet. So the timeout is the minimum of RFC 9002 §6.2.1, plus the
         // lateness of hosts.
         config.timing.rto_min = base_rtt + Span::from_us(to_i64(theirs.ack_delay)) + LATENESS;
         config.timing.rto_max = MAX_TIMEOUT;
         config.on_ramp = settings.on_ramp;
         config.pacing = Pacing { header: to_u32(OVERHEAD as u64), burst: settings.burst, ..Pacing::PLAIN };
-        let law = make_law(&shared, base_rtt, BASE_MSS);
+        let law = make_law(&shared, base_rtt, base_mss);
         let rng_state = u64::from_be_bytes(shared.random()?);
         let may_code = settings.coding != CodingPolicy::Off && theirs.coding_window > 0;
         let mut block_sender = may_code.then(|| BlockSender::new(settings.coding, theirs.coding_window));
@@ -207,7 +210,7 @@ impl Data {
         }
         let max_paths = u32::from(settings.paths.clamp(1, 64)).min(to_u32(theirs.paths));
         path.skip_at = 1 + rng_state % SKIP_EVERY;
-        let mut frame_queue = FrameQueue::new(streams, block_sender, BASE_MSS);
+        let mut frame_queue = FrameQueue::new(streams, block_sender, base_mss);
         if observer.is_on() {
             frame_queue.lost.enable();
         }
@@ -303,7 +306,7 @@ impl Data {
     /// Sends a datagram, if it fits into a packet of every path.
     pub(crate) fn send_datagram(&mut self, datagram: &[u8]) -> Result<(), DatagramError> {
         // A path may fall back to the smallest size at any time.
-        let max_len = (BASE_MSS as usize - DATAGRAM_HEAD).min(to_usize(self.theirs.max_datagram));
+        let max_len = (to_usize(self.base_mss().into()) - DATAGRAM_HEAD).min(to_usize(self.theirs.max_datagram));
         self.frame_queue().push_datagram(datagram, max_len)
     }
 

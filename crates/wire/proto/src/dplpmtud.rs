@@ -6,6 +6,8 @@ use crate::narrow::to_u16;
 
 /// UDP payload that every path supports, in bytes (RFC 9000 §14).
 pub(crate) const BASE_PLPMTU: u16 = 1_200;
+/// Minimum UDP payload of packets with data, in bytes: 512 on the wire over IPv4.
+pub(crate) const MIN_PACKET_SIZE: u16 = 484;
 /// Lost probes after which a size is considered too long (RFC 8899 §5.1.2).
 const MAX_PROBES: u8 = 3;
 /// Remaining interval at which the search ends, in bytes.
@@ -28,6 +30,8 @@ struct MtuProbe {
 pub(crate) struct Dplpmtud {
     /// Confirmed UDP payload of the path, in bytes.
     size: u16,
+    /// The size at which the search begins: it needs no probe.
+    base: u16,
     /// The maximum size that is probed.
     max_size: u16,
     /// The smallest size known to be lost, in bytes.
@@ -37,10 +41,11 @@ pub(crate) struct Dplpmtud {
 }
 
 impl Dplpmtud {
-    /// Begins a search from the smallest size up to `max_size`.
+    /// Begins a search from 1,200 bytes up to `max_size`. Without a search if that is less: packets have that size then.
     pub(crate) fn new(max_size: u16) -> Self {
-        let max_size = max_size.max(BASE_PLPMTU);
-        let mut search = Self { size: BASE_PLPMTU, max_size, too_long: 0, probe: None, raise_at: Time::NEVER };
+        let max_size = max_size.max(MIN_PACKET_SIZE);
+        let base = max_size.min(BASE_PLPMTU);
+        let mut search = Self { size: base, base, max_size, too_long: 0, probe: None, raise_at: Time::NEVER };
         search.begin();
         search
     }
@@ -55,6 +60,11 @@ impl Dplpmtud {
     /// Returns the confirmed UDP payload of the path, in bytes.
     pub(crate) fn size(&self) -> u16 {
         self.size
+    }
+
+    /// Returns the size that needs no probe, in bytes.
+    pub(crate) fn base(&self) -> u16 {
+        self.base
     }
 
     /// Returns whether no longer packets are probed for the time being.
@@ -124,8 +134,8 @@ impl Dplpmtud {
 
     /// Falls back to the smallest size: packets of the present size are lost.
     pub(crate) fn fall_back(&mut self, now: Time) {
-        debug_assert!(self.size >= BASE_PLPMTU, "a size of {} bytes", self.size);
-        (self.size, self.probe) = (BASE_PLPMTU, None);
+        debug_assert!(self.size >= self.base, "a size of {} bytes", self.size);
+        (self.size, self.probe) = (self.base, None);
         self.raise_at = now.saturating_add(RETRY_AFTER_FALL_BACK);
     }
 }
@@ -155,6 +165,8 @@ mod tests {
     fn the_longest_packet_is_found() {
         assert_eq!(search_result(1_472, 1_472), (1_472, 1));
         assert_eq!(search_result(1_200, 1_200), (1_200, 0));
+        assert_eq!(search_result(1_472, 484), (484, 0));
+        assert_eq!(search_result(1_472, 0), (484, 0));
         for limit in (1_200..9_000).step_by(77) {
             let (size, probes) = search_result(limit, 8_972);
             assert!(

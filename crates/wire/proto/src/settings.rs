@@ -48,7 +48,8 @@ pub struct Settings {
     pub send_pool: u64,
     /// The longest datagram that is accepted, in bytes; 0 if none.
     pub max_datagram: u16,
-    /// The longest UDP payload that is probed and accepted, in bytes; at least 1,200.
+    /// The longest UDP payload that is probed and accepted, in bytes; at least 484. Below 1,200, packets with data have
+    /// this size from the beginning; handshakes and path validation need 1,200 all the same (RFC 9000 §14.1).
     pub max_packet: u16,
     /// Maximum acknowledgement delay, up to 25 ms.
     pub ack_delay: Span,

@@ -94,9 +94,9 @@ impl SupportedKxGroup for SeededX25519 {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
         let mut key = [0; 32];
         SeededRandom.fill(&mut key).map_err(|_| Error::FailedToGetRandomBytes)?;
-        let unusable = |_| Error::General("a private key cannot be used".to_owned());
-        let key = PrivateKey::from_private_key(&X25519, &key).map_err(|_| unusable(()))?;
-        let public = key.compute_public_key().map_err(|_| unusable(()))?.as_ref().to_vec();
+        let unusable = |reason: String| Error::General(format!("a private key cannot be used: {reason}"));
+        let key = PrivateKey::from_private_key(&X25519, &key).map_err(|rejected| unusable(rejected.to_string()))?;
+        let public = key.compute_public_key().map_err(|error| unusable(error.to_string()))?.as_ref().to_vec();
         Ok(Box::new(SeededExchange { key, public }))
     }
 

@@ -79,6 +79,7 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
     let mut push_option = |option: &str, value: String| words.extend([option.to_owned(), value]);
     args.without.iter().for_each(|key| push_option("--without", key.clone()));
     args.gso_max_size.iter().for_each(|burst| push_option("--gso-max-size", burst.clone()));
+    args.host_costs.iter().for_each(|costs| push_option("--host-costs", costs.clone()));
     args.command_host.iter().for_each(|host| push_option("--command-host", host.clone()));
     args.background.iter().for_each(|(host, command)| push_option("--background", format!("{host}={command}")));
     args.pcap.iter().for_each(|(port, file)| push_option("--pcap", format!("{port}={}", file.display())));

@@ -95,7 +95,7 @@ impl Emulation<'_> {
 
     /// Refuses runs that cannot be emulated, before the first one begins.
     fn refuse(&self, run: &Run, built: &BuiltRun, of: StudySize) -> Result<(), CommandFailure> {
-        checks::refuse(built)?;
+        checks::refuse(built, self.args)?;
         match self.args.stack {
             Stack::Kernel => checks::refuse_for_kernel(built, self.args)?,
             Stack::Narrows => flow_transport::refuse(run, built, self.args)?,

@@ -39,6 +39,8 @@ impl TransportHost {
 
 /// The idle timeout of a connection: flows wait for their start. The maximum of the transport.
 const IDLE_TIMEOUT: Span = Span::from_s(600);
+/// Bytes of a packet that are no frames: its header and its seal.
+const TRANSPORT_HEADER_AND_SEAL: u64 = 12 + 16;
 /// Bytes of a packet in addition to its IP and UDP headers and payload: the transport's header, its seal, and the head
 /// of a STREAM frame of a stream under a gigabyte (`docs/src/transport.md`).
 const TRANSPORT_OVERHEAD: u32 = 12 + 16 + 6;
@@ -181,8 +183,11 @@ pub(super) fn flow_settings(built: &BuiltRun, flow: usize, burst: Option<u32>, h
     let spec = setup.flows[flow];
     let paths = setup.paths(spec.src, spec.dst, setup.host.mss);
     let (plan, intra_rtt) = (built.laws.clone(), setup.intra_rtt);
-    let law: LawMaker = Arc::new(move |path| {
-        let path_info = PathInfo { base_rtt: paths.base_rtt, intra_rtt, line_rate: paths.line_rate, mss: path.mss };
+    let packet = host.max_packet;
+    let law: LawMaker = Arc::new(move |_| {
+        // The law begins before the path's packet size is confirmed, and its first window is one of full packets.
+        let mss = Bytes::new(u64::from(packet) - TRANSPORT_HEADER_AND_SEAL);
+        let path_info = PathInfo { base_rtt: paths.base_rtt, intra_rtt, line_rate: paths.line_rate, mss };
         plan.make(&spec, &path_info)
     });
     let coding = setup.host.coding.filter(|_| spec.coded).map_or(CodingPolicy::Off, |coding| {

@@ -1,5 +1,6 @@
 //! The router's thread: reads, waits and writes in real time around the [`Router`], and measures itself.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,6 +74,7 @@ impl Stalls {
 
 /// One host's device.
 struct Device {
+    host: HostId,
     tun: Tun,
     /// True if a packet may be readable.
     ready: bool,
@@ -82,7 +84,10 @@ struct Device {
 
 /// Output of packets.
 pub(super) struct Output<C> {
+    /// Those of created hosts, in order.
     devices: Vec<Device>,
+    /// By host: its device.
+    by_host: BTreeMap<HostId, usize>,
     clock: C,
     captures: Option<Captures>,
     /// Nanoseconds between 1970 and time zero.
@@ -95,9 +100,10 @@ pub(super) struct Output<C> {
 }
 
 impl<C> Output<C> {
-    pub(super) fn new(clock: C, zero_ns: u64, tuns: Vec<Tun>, captures: Option<Captures>) -> Self {
+    pub(super) fn new(clock: C, zero_ns: u64, tuns: Vec<(HostId, Tun)>, captures: Option<Captures>) -> Self {
         Self {
-            devices: tuns.into_iter().map(|tun| Device { tun, ready: true, gone: false }).collect(),
+            by_host: (0..).zip(&tuns).map(|(index, &(host, _))| (host, index)).collect(),
+            devices: tuns.into_iter().map(|(host, tun)| Device { host, tun, ready: true, gone: false }).collect(),
             clock,
             captures,
             zero_ns,
@@ -114,7 +120,9 @@ impl<C: Now> Observer for Output<C> {
         let Delivery { host, due, frame, headers, segments, mark } = delivery;
         let payload = render(frame, headers, segments, mark, &mut self.scratch);
         self.lateness.record(late_ns(self.clock.now(), due));
-        let device = &mut self.devices[host.index()];
+        let Some(device) = self.by_host.get(&host).map(|&index| &mut self.devices[index]) else {
+            return self.unwritable += 1;
+        };
         match device.tun.send(&self.scratch, payload) {
             Ok(()) => self.written += 1,
             Err(_) => self.unwritable += 1,
@@ -215,7 +223,7 @@ impl<C: Now + Copy> Worker<C> {
     fn read_hosts(&mut self, mut now: Time, buffer: &mut Vec<u8>) -> (u64, bool) {
         let (mut packets, mut more) = (0, false);
         for host in 0..self.output.devices.len() {
-            let id = HostId(host as u32);
+            let id = self.output.devices[host].host;
             for count in 0..=READ_BUDGET {
                 let device = &mut self.output.devices[host];
                 if !device.ready || device.gone || self.router.nic_accepts_at(id, NIC_BACKLOG) > now {
@@ -250,7 +258,7 @@ impl<C: Now + Copy> Worker<C> {
         let mut next = self.router.next_at().unwrap_or(now + STOP_CHECK_INTERVAL);
         polled.clear();
         for (host, device) in self.output.devices.iter().enumerate().filter(|it| !it.1.gone) {
-            let takes_at = self.router.nic_accepts_at(HostId(host as u32), NIC_BACKLOG);
+            let takes_at = self.router.nic_accepts_at(device.host, NIC_BACKLOG);
             if takes_at <= now {
                 polled.push((host, PollDescriptor::for_read(device.tun.as_fd())));
             } else {
@@ -362,12 +370,12 @@ mod tests {
             time: RouterTime::Real,
         });
         let (ends, tuns) = (0..3)
-            .map(|_| {
+            .map(|number| {
                 let (host, device) = UnixDatagram::pair().unwrap();
                 for end in [&host, &device] {
                     end.set_nonblocking(true).unwrap();
                 }
-                (host, Tun::of(File::from(OwnedFd::from(device))))
+                (host, (HostId(number), Tun::of(File::from(OwnedFd::from(device)))))
             })
             .unzip();
         let output = Output::new(clock, 0, tuns, None);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use emulator::{COALESCE, Error, HostNamespaces, NamespaceOptions, RouterConfig, Running, start};
+use emulator::{COALESCE, Error, HostNamespaces, HostSelection, NamespaceOptions, RouterConfig, Running, start};
 use experiment::SeriesConfig;
 use fabric::{Builder, HostId, LinkClass, LinkId, Network, PortConfig, Routes};
 use router::HostPlan;
@@ -40,6 +40,7 @@ pub(crate) fn network(middle: &PortConfig) -> Network {
 
 pub(crate) fn options() -> NamespaceOptions {
     NamespaceOptions {
+        hosts: HostSelection::All,
         mtu: 1500,
         gso_max_size: None,
         quick_ack: false,

@@ -9,7 +9,7 @@ function drawHeader() {
   if (runs.length) fact('', plural(runs.length, 'run'));
   if (report.scale) fact('scale', report.scale);
   const hosts = [...new Set(runs.map((r) => r.summary?.backend).filter(Boolean))];
-  if (hosts.length) fact('run by', hosts.map((h) => ({ simulator: 'the simulator', emulator: 'the emulator, with real packets' }[h] || h)).join(' and '));
+  if (hosts.length) fact('run by', hosts.map((h) => ({ simulator: 'the simulator', emulator: 'the emulator, with real packets', virtual: 'the transport in virtual time' }[h] || h)).join(' and '));
   const seeds = [...new Set(runs.map((r) => r.summary?.seed).filter((s) => s != null))];
   if (seeds.length) fact(seeds.length === 1 ? 'seed' : 'seeds', seeds.length <= 4 ? seeds.join(', ') : String(seeds.length));
   const names = [...new Set(runs.map((r) => r.summary?.scenario).filter(Boolean))];

@@ -6,10 +6,10 @@ use flow::{DataSending, MovedLaw, PacketNumbers};
 use laws::Law;
 use units::{Span, Time, mix64};
 
-use super::{BASE_MSS, ConnectionUpdate, Data, OpenedPacket, SKIP_EVERY, make_law};
+use super::{ConnectionUpdate, Data, OpenedPacket, SKIP_EVERY, make_law, mss_of};
 use crate::black_hole::BlackHoleDetector;
 use crate::closed::{CloseCode, CloseReason};
-use crate::dplpmtud::{BASE_PLPMTU, Dplpmtud};
+use crate::dplpmtud::Dplpmtud;
 use crate::four_tuple::FourTuple;
 use crate::frame_queue::ConnectionFrame;
 use crate::narrow::{to_u16, to_u32};
@@ -117,12 +117,17 @@ impl Data {
 
     /// Creates the law of a new path; none if one law decides for all.
     fn own_law(&self) -> Option<Law> {
-        (!self.shared.settings.one_law).then(|| make_law(&self.shared, self.base_rtt, BASE_MSS))
+        (!self.shared.settings.one_law).then(|| make_law(&self.shared, self.base_rtt, self.base_mss()))
     }
 
     /// Returns the maximum packet size to try.
-    fn max_packet_size(&self) -> u16 {
+    pub(super) fn max_packet_size(&self) -> u16 {
         self.shared.settings.max_packet.min(to_u16(self.theirs.max_packet))
+    }
+
+    /// Returns the bytes of frames in a packet of the size that needs no probe.
+    pub(super) fn base_mss(&self) -> u32 {
+        mss_of(Dplpmtud::new(self.max_packet_size()).base())
     }
 
     pub(super) fn draw(&mut self) -> u64 {
@@ -236,7 +241,7 @@ impl Data {
     pub(super) fn on_response(&mut self, now: Time, number: u32, four_tuple: FourTuple, value: [u8; 8]) {
         // The only path under a law has that law for itself.
         let alone = self.paths.iter().filter(|path| path.is_used()).count() == 1;
-        let law = if alone { Some(make_law(&self.shared, self.base_rtt, BASE_MSS)) } else { self.own_law() };
+        let law = if alone { Some(make_law(&self.shared, self.base_rtt, self.base_mss())) } else { self.own_law() };
         let max_packet_size = self.max_packet_size();
         let confirmed_at = self.challenge_expiry(now);
         let Some(at) = self.paths.iter().position(|path| path.number == number) else { return };
@@ -262,7 +267,7 @@ impl Data {
                     self.pending_updates.push(ConnectionUpdate::PathOpen(number));
                     if let Some(law) = self.rerouting.take() {
                         self.channel.adopt(subflow, law, now);
-                        self.channel.set_mss(subflow, BASE_MSS);
+                        self.channel.set_mss(subflow, mss_of(path.search.base()));
                     }
                 }
             }
@@ -287,11 +292,11 @@ impl Data {
         let only_small_arrive = self.channel.work_mut().black_hole_detector(subflow).is_black_hole();
         let nothing_arrives = self.channel.pto_count(subflow) >= BLACK_HOLE_PTO_COUNT
             && self.channel.first_timeout_at(subflow).is_some_and(|at| now.saturating_since(at) >= BLACK_HOLE_WAIT);
-        if (only_small_arrive || nothing_arrives) && path.search.size() > BASE_PLPMTU {
-            let old = path.search.size();
+        if (only_small_arrive || nothing_arrives) && path.search.size() > path.search.base() {
+            let (old, base) = (path.search.size(), path.search.base());
             path.search.fall_back(now);
             *self.channel.work_mut().black_hole_detector(subflow) = BlackHoleDetector::default();
-            self.channel.set_mss(subflow, BASE_MSS);
+            self.channel.set_mss(subflow, mss_of(base));
             self.report_size(now, at, old);
         }
     }

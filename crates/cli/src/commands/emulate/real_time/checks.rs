@@ -1,15 +1,17 @@
 //! Checks that real packets can run a scenario, and warnings about scenarios that they can.
 
+use std::collections::BTreeSet;
+
 use emulator::RouterOutcome;
 use experiment::Setup;
-use fabric::LinkId;
+use fabric::{HostId, LinkId};
 use laws::catalog::EcnSupport;
 use router::IpVersion;
 use scenario::{BuiltRun, FlowClass};
 use units::{Bytes, Rate, Span};
 
 use super::super::ip_version;
-use crate::args::EmulateArgs;
+use crate::args::{EmulateArgs, Stack};
 use crate::exit::CommandFailure;
 
 /// Each host is a namespace with a kernel's TCP of its own.
@@ -25,18 +27,35 @@ const MIN_RTT: Span = Span::from_us(200);
 const TCP: u32 = 32;
 
 /// Refuses runs that cannot be emulated.
-pub(super) fn refuse(built: &BuiltRun) -> Result<(), CommandFailure> {
+pub(super) fn refuse(built: &BuiltRun, args: &EmulateArgs) -> Result<(), CommandFailure> {
     let setup = &built.setup;
     let refused = |reason: String| Err(CommandFailure::Input(format!("error: real packets cannot do this: {reason}")));
-    let hosts = setup.network.hosts().len();
+    // Any host may be named by a command.
+    let flows = if args.command.is_empty() { &setup.flows[..] } else { &[] };
+    let used: BTreeSet<HostId> = flows.iter().flat_map(|flow| [flow.src, flow.dst]).collect();
+    let hosts = if args.command.is_empty() { used.len() } else { setup.network.hosts().len() };
     if hosts > MAX_HOSTS {
-        return refused(format!("[topology] has {hosts} hosts, and at most {MAX_HOSTS} are emulated"));
+        return refused(if args.command.is_empty() {
+            format!("{hosts} hosts send or receive, and at most {MAX_HOSTS} are emulated")
+        } else {
+            format!("[topology] has {hosts} hosts, and at most {MAX_HOSTS} are emulated")
+        });
     }
-    let wire = setup.host.mss + setup.host.header;
-    if !(1_280..=65_535).contains(&wire) {
-        return refused(format!("`host.mss` and `host.header` are {wire} B together, and 1280 to 65535 are accepted"));
+    let (wire, least) = (setup.host.mss + setup.host.header, min_packet(args.stack));
+    if !(least..=65_535).contains(&wire) {
+        return refused(format!(
+            "`host.mss` and `host.header` are {wire} B together, and {least} to 65535 are accepted"
+        ));
     }
     Ok(())
+}
+
+/// Returns the shortest full packet of a stack on the wire, in bytes.
+const fn min_packet(stack: Stack) -> u32 {
+    match stack {
+        Stack::Kernel => 1_280,
+        Stack::Narrows => 512,
+    }
 }
 
 /// Refuses settings that the kernel's TCP does not support.
@@ -106,7 +125,7 @@ fn max_total_rate(setup: &Setup) -> Rate {
         let path = setup.routes.path(&setup.network, flow.src, flow.dst, |_, _| 0);
         path.into_iter().min_by_key(rate)
     });
-    let links: std::collections::BTreeSet<LinkId> = narrowest.collect();
+    let links: BTreeSet<LinkId> = narrowest.collect();
     Rate::from_bps(links.iter().map(|link| rate(link).bps()).fold(0, u64::saturating_add))
 }
 

@@ -15,7 +15,7 @@ use proto::identity::{Identity, Trust};
 use proto::settings::{LawMaker, Settings};
 use proto::side::Side;
 use proto::streams::StreamId;
-use router::{Addresses, HostPlan, IpVersion, Router, RouterInputs, RouterTime, RunStart, UdpNetwork};
+use router::{Addresses, HostPlan, IpVersion, NIC_BACKLOG, Router, RouterInputs, RouterTime, RunStart, UdpNetwork};
 use scenario::BuiltRun;
 use units::{Bytes, Span, Time};
 use virtual_endpoint::EndpointHost;
@@ -45,6 +45,8 @@ pub(super) struct VirtualOptions {
     pub(super) ip_version: IpVersion,
     /// Bytes that may leave at once to catch up with pacing; none for one packet.
     pub(super) burst: Option<u32>,
+    /// Processing times of hosts.
+    pub(super) costs: HostCosts,
     pub(super) protection: PacketProtection,
 }
 
@@ -186,10 +188,12 @@ impl<'a> VirtualTransport<'a> {
             time: RouterTime::Virtual,
         });
         let indices = (0..).zip(&hosts).map(|(index, &host)| (host, HostIndex(index))).collect();
-        let network = UdpNetwork::new(router, hosts, Span::ZERO, ());
+        // An ideal host sends when its NIC is idle; one that takes time keeps it busy.
+        let nic_backlog = if options.costs.are_zero() { Span::ZERO } else { NIC_BACKLOG };
+        let network = UdpNetwork::new(router, hosts, nic_backlog, ());
         Ok(Self {
             setup,
-            event_loop: EventLoop::new(endpoints, network, HostCosts::default()),
+            event_loop: EventLoop::new(endpoints, network, options.costs),
             indices,
             plan,
             trust,
@@ -299,18 +303,15 @@ impl<'a> VirtualTransport<'a> {
             return Err(failed(format!("a flow is not connected: {reason}")));
         }
         for (handle, remote) in admitted {
-            match remote {
-                Some(remote) => {
-                    if let Some(&number) = by_address.get(&remote) {
-                        self.connections[number].receiver = Some(handle);
-                    }
+            if let Some(remote) = remote {
+                if let Some(&number) = by_address.get(&remote) {
+                    self.connections[number].receiver = Some(handle);
                 }
-                None => {
-                    let mut of_host = self.connections.iter_mut().rev();
-                    if let Some(own) = of_host.find(|it| it.src == host && it.sender == handle) {
-                        own.is_admitted = true;
-                    }
-                }
+                continue;
+            }
+            let mut newest = self.connections.iter_mut().rev();
+            if let Some(own) = newest.find(|it| it.src == host && it.sender == handle) {
+                own.is_admitted = true;
             }
         }
         Ok(())

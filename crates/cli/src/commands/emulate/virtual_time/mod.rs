@@ -1,12 +1,14 @@
 //! The transport in virtual time as the backend of a study: real packets between event-driven hosts, without sockets.
 
 mod application;
+mod costs;
 mod hosts;
 
 use experiment::TrafficProgress;
 use results::{RunResults, VirtualTime};
 use scenario::{BuiltRun, RealHost, Run};
 use study::{Backend, RunSpec, Stopwatch, StudySize, program};
+use virtual_endpoint::provider::PacketProtection;
 
 use super::transport_plan::{self, TransportHost};
 use super::{burst, ip_version, replay};
@@ -16,6 +18,15 @@ use crate::interrupt::interrupted;
 
 /// Maximum number of hosts that send or receive.
 const MAX_HOSTS: usize = 4_096;
+
+/// Returns the name of a protection of packets in results.
+fn crypto_name(protection: PacketProtection) -> &'static str {
+    match protection {
+        PacketProtection::Real => "AES-128-GCM",
+        #[cfg(feature = "null-crypto")]
+        PacketProtection::Null => "none",
+    }
+}
 
 /// Runs a scenario over the transport in virtual time.
 pub(super) fn emulate(
@@ -62,8 +73,15 @@ impl VirtualEmulation<'_> {
         if hosts > MAX_HOSTS {
             return refused(format!("{hosts} hosts send or receive, and at most {MAX_HOSTS} are run"));
         }
+        let wire = built.setup.host.mss + built.setup.host.header;
+        if !(512..=65_535).contains(&wire) {
+            return refused(format!(
+                "`host.mss` and `host.header` are {wire} B together, and 512 to 65535 are accepted"
+            ));
+        }
         transport_plan::refuse(run, built, TransportHost::Virtual, self.args)?;
-        run.check_support(RealHost::Transport)?;
+        run.check_support(RealHost::Virtual)?;
+        costs::host_costs(self.args.host_costs.as_deref())?;
         burst(self.args)?;
         Ok(())
     }
@@ -78,7 +96,8 @@ impl VirtualEmulation<'_> {
         let options = hosts::VirtualOptions {
             ip_version: ip_version(self.args),
             burst: burst(self.args)?,
-            protection: Default::default(),
+            costs: costs::host_costs(self.args.host_costs.as_deref())?,
+            protection: PacketProtection::Real,
         };
         let emulated = hosts::run(&built, options, &mut on_progress)?;
         let times = clock.times();
@@ -88,7 +107,8 @@ impl VirtualEmulation<'_> {
         info.warnings.extend(transport_plan::warnings(&built, options.ip_version));
         info.warnings.extend(emulated.notes);
         info.virtual_time = Some(VirtualTime {
-            crypto: "AES-128-GCM".to_owned(),
+            crypto: crypto_name(options.protection).to_owned(),
+            costs: self.args.host_costs.clone(),
             connect_ns: emulated.connect_time.unsigned_ps() / 1_000,
             datagrams: emulated.datagrams,
             steps: emulated.steps,

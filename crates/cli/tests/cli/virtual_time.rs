@@ -1,0 +1,126 @@
+//! `narrows emulate --virtual`: the transport's own code in virtual time.
+
+use serde_json::Value;
+
+use crate::emulate::PAIR;
+use crate::json::is_summary;
+use crate::support::Scratch;
+
+/// The sizes of the transport's packets, and flows that last.
+fn pair(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    let sizes = PAIR
+        .replace(
+            "mss = 1448\nheader = 52\nack_size = 52\nack_every = 2",
+            "mss = 1438\nheader = 62\nack_size = 76\nack_every = 1",
+        )
+        .replace("stop = \"4s\"", "stop = \"1s\"");
+    scratch.write("pair.toml", &sizes);
+    scratch
+}
+
+fn summary(text: &str) -> Value {
+    let summary: Value = serde_json::from_str(text).unwrap();
+    is_summary(&summary);
+    summary
+}
+
+fn fct(summary: &Value) -> f64 {
+    summary["flows"]["all"]["fct_ns"]["mean"].as_f64().unwrap()
+}
+
+#[test]
+fn one_flag_leads_from_simulated_to_virtual() {
+    let scratch = pair("virtual");
+    let simulated = scratch.narrows("run pair.toml --scheme cubic --out simulated --json").ok();
+    let emulated = scratch.narrows("emulate pair.toml --virtual --scheme cubic --out virtual --json").ok();
+    let (simulated, emulated) = (summary(&simulated.out), summary(&emulated.out));
+    assert_eq!((&simulated["backend"], &emulated["backend"]), (&Value::from("simulator"), &Value::from("virtual")));
+    assert_eq!(emulated["virtual"]["crypto"], "AES-128-GCM");
+    assert!(emulated["virtual"]["datagrams"].as_u64().unwrap() > 7_000, "{}", emulated["virtual"]);
+    assert_eq!(emulated["flows"]["all"]["completed"], 2);
+    let (one, other) = (fct(&simulated), fct(&emulated));
+    assert!((other / one - 1.0).abs() < 0.03, "simulated {one} ns, virtual {other} ns");
+    let shown = scratch.narrows("compare simulated virtual --flows").ok();
+    assert!(shown.out.contains("simulator") && shown.out.contains("virtual"), "{}", shown.out);
+}
+
+#[test]
+fn virtual_runs_are_the_same_at_any_number_of_threads() {
+    let scratch = pair("virtual-threads");
+    let run = |out: &str, threads: u8| {
+        let line = format!("emulate pair.toml --virtual --scheme cubic --scheme reno --threads {threads} --out {out}");
+        scratch.narrows(&line).ok();
+        let mut files = scratch.comparable(out);
+        // The manifest has the command line.
+        files.retain(|name, _| !name.ends_with("manifest.json"));
+        files
+    };
+    let one = run("one", 1);
+    assert!(one.len() > 6, "{:?}", one.keys());
+    assert!(one == run("two", 2), "files differ between one and two threads");
+    scratch.narrows("emulate pair.toml --virtual --scheme cubic --seed 7 --out other").ok();
+}
+
+/// Each part of the scenario language that the transport supports runs, and all flows complete.
+#[test]
+fn everything_that_the_transport_supports_runs() {
+    let scratch = pair("virtual-parts");
+    for (name, options) in [
+        ("coding", "--set host.coding={data=8,parity=2} --set port.loss_probability=1%"),
+        ("subflows", "--set host.load_balancing={kind=\"unolb\",subflows=4}"),
+        ("own-laws", "--set host.load_balancing={kind=\"unolb\",subflows=4,law_per=\"subflow\"}"),
+        ("on-ramp", "--set host.on_ramp={threshold=\"auto\"} --set host.clock_sigma=\"10us\""),
+        ("failure", "--set failure=[{ports=[\"left>right\"],at=\"50ms\",until=\"80ms\"}]"),
+        ("bursts", "--set port.loss_bursts={group=10,rates=[0.001,0.001]}"),
+        ("shared", "--set switch.buffer=1MB"),
+        ("codel", "--set port.codel=true"),
+        ("fq-codel", "--set port.fq_codel=true"),
+        ("phantom", "--set port.phantom={size=\"500kB\"}"),
+        ("kept", "--set traffic.0.connections=\"persistent\""),
+        ("ipv6", "--ipv6"),
+        ("small", "--set host.mss=450"),
+        ("jumbo", "--set host.mss=8938"),
+    ] {
+        let line = format!("emulate pair.toml --virtual --scheme cubic --json --out {name} {options}");
+        let run = scratch.narrows(&line).ok();
+        let summary = summary(&run.out);
+        assert_eq!(summary["flows"]["all"]["completed"], 2, "{name}: {}", summary["flows"]);
+    }
+}
+
+#[test]
+fn host_costs_delay_flows() {
+    let scratch = pair("virtual-costs");
+    let run = |options: &str| {
+        let line = format!("emulate pair.toml --virtual --scheme cubic --json --force --out out {options}");
+        summary(&scratch.narrows(&line).ok().out)
+    };
+    let (ideal, slow) = (run(""), run("--host-costs packet=100us,wake_up=1ms"));
+    // 10 MB are 7,000 packets: the sender alone takes 0.7 s for them, and the link 0.4 s.
+    assert!(fct(&slow) > 1.4 * fct(&ideal), "{} and {} ns", fct(&ideal), fct(&slow));
+    assert_eq!(
+        (&ideal["virtual"]["costs"], &slow["virtual"]["costs"]),
+        (&Value::Null, &"packet=100us,wake_up=1ms".into())
+    );
+}
+
+#[test]
+fn virtual_hosts_refuse_what_they_lack() {
+    let scratch = pair("virtual-refused");
+    let before = scratch.tree();
+    for (line, parts) in [
+        ("--set host.jitter={mean=\"1us\"}", &["the transport in virtual time does not support `host.jitter`"][..]),
+        ("--set host.recovery=go-back-n", &["does not support `host.recovery`"]),
+        ("--host-costs packets=1us", &["there is no key `packets`", "did you mean `packet`?"]),
+        ("--host-costs packet=1h", &["--host-costs"]),
+        ("-- true", &["--virtual", "COMMAND"]),
+        ("--no-real-time", &["--virtual", "--no-real-time"]),
+    ] {
+        scratch.narrows(&format!("emulate pair.toml --virtual --scheme cubic {line}")).fails(2, parts);
+        assert_eq!(scratch.tree(), before, "{line}: something was left");
+    }
+    scratch
+        .narrows("emulate pair.toml --scheme cubic --host-costs packet=1us")
+        .fails(2, &["--host-costs", "--virtual"]);
+}
