@@ -60,11 +60,13 @@ lint:
 	$(if $(FEATURES),$(CARGO) clippy $(CRATES) --all-targets --locked -- -D warnings)
 	$(CARGO) clippy -p narrows-codes --no-default-features --locked -- -D warnings
 	$(CARGO) clippy -p narrows -p narrows-scenario --no-default-features --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p narrows --no-default-features --features null-crypto --locked -- -D warnings
 	@if $(HAS_PYTHON); then set -x; $(CARGO) clippy -p narrows-python --no-default-features --locked -- -D warnings; fi
 
 unit:
 	NARROWS_ALL_CASES=1 $(CARGO) test $(CRATES) --locked --no-fail-fast $(FEATURES)
 	$(CARGO) test --locked -p narrows --no-default-features --test cli build_without
+	$(CARGO) test --locked -p narrows-virtual-endpoint --features null-crypto
 	$(CARGO) test $(CRATES) --locked $(FEATURES) --test engine -- --ignored
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CRATES) --no-deps --document-private-items --locked --quiet $(FEATURES)
 

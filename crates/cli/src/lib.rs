@@ -1,6 +1,9 @@
 //! The `narrows` command: executes a command line and shows the results. The program `narrows` is [`run`] with its own
 //! arguments; the Python package is another caller.
 
+#[cfg(all(feature = "null-crypto", feature = "transport"))]
+compile_error!("a build with sockets must not send packets in the clear: `null-crypto` needs `--no-default-features`");
+
 mod args;
 mod commands;
 mod exit;

@@ -275,6 +275,10 @@ pub(crate) struct EmulateArgs {
     /// machine, so that its effect can be told from that of the protocol.
     #[arg(long, value_name = "KEY=VALUE,...", requires = "virtual_time")]
     pub(crate) host_costs: Option<String>,
+    /// Send packets without encryption, with --virtual: for measurements of its cost.
+    #[cfg(feature = "null-crypto")]
+    #[arg(long, requires = "virtual_time")]
+    pub(crate) null_crypto: bool,
     /// Number of runs at a time, with --virtual. Default: one a core.
     #[arg(long, value_name = "N", requires = "virtual_time", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,

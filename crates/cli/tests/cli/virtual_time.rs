@@ -67,7 +67,7 @@ fn virtual_runs_are_the_same_at_any_number_of_threads() {
 fn everything_that_the_transport_supports_runs() {
     let scratch = pair("virtual-parts");
     for (name, options) in [
-        ("coding", "--set host.coding={data=8,parity=2} --set port.loss_probability=1%"),
+        ("coding", "--set host.coding={data=8,parity=2} --set port.inter.loss_probability=0.1%"),
         ("subflows", "--set host.load_balancing={kind=\"unolb\",subflows=4}"),
         ("own-laws", "--set host.load_balancing={kind=\"unolb\",subflows=4,law_per=\"subflow\"}"),
         ("on-ramp", "--set host.on_ramp={threshold=\"auto\"} --set host.clock_sigma=\"10us\""),
@@ -93,7 +93,8 @@ fn everything_that_the_transport_supports_runs() {
 fn host_costs_delay_flows() {
     let scratch = pair("virtual-costs");
     let run = |options: &str| {
-        let line = format!("emulate pair.toml --virtual --scheme cubic --json --force --out out {options}");
+        let line =
+            format!("emulate pair.toml --virtual --scheme cubic --set stop=4s --json --force --out out {options}");
         summary(&scratch.narrows(&line).ok().out)
     };
     let (ideal, slow) = (run(""), run("--host-costs packet=100us,wake_up=1ms"));
@@ -123,4 +124,13 @@ fn virtual_hosts_refuse_what_they_lack() {
     scratch
         .narrows("emulate pair.toml --scheme cubic --host-costs packet=1us")
         .fails(2, &["--host-costs", "--virtual"]);
+}
+
+/// The program has sockets, so nothing in it can send packets in the clear.
+#[test]
+fn no_build_with_sockets_has_null_crypto() {
+    let program = std::fs::read(env!("CARGO_BIN_EXE_narrows")).unwrap();
+    let has = |symbol: &str| program.windows(symbol.len()).any(|bytes| bytes == symbol.as_bytes());
+    assert!(has("virtual_endpoint") && has("SeededX25519"), "the program has no symbols, so this test cannot fail");
+    assert!(!has("null_crypto") && !has("NullPacketKey"), "packets can be sent in the clear");
 }

@@ -86,6 +86,10 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
     if args.stack == Stack::Narrows {
         push_option("--stack", "narrows".to_owned());
     }
+    #[cfg(feature = "null-crypto")]
+    if args.null_crypto {
+        words.push("--null-crypto".to_owned());
+    }
     for (given, option) in
         [(args.virtual_time, "--virtual"), (args.ipv6, "--ipv6"), (args.no_real_time, "--no-real-time")]
     {

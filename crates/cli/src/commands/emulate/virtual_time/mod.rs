@@ -19,6 +19,18 @@ use crate::interrupt::interrupted;
 /// Maximum number of hosts that send or receive.
 const MAX_HOSTS: usize = 4_096;
 
+/// Returns the protection of packets.
+#[cfg(feature = "null-crypto")]
+fn protection(args: &EmulateArgs) -> PacketProtection {
+    if args.null_crypto { PacketProtection::Null } else { PacketProtection::Real }
+}
+
+/// Returns the protection of packets.
+#[cfg(not(feature = "null-crypto"))]
+fn protection(_: &EmulateArgs) -> PacketProtection {
+    PacketProtection::Real
+}
+
 /// Returns the name of a protection of packets in results.
 fn crypto_name(protection: PacketProtection) -> &'static str {
     match protection {
@@ -97,7 +109,7 @@ impl VirtualEmulation<'_> {
             ip_version: ip_version(self.args),
             burst: burst(self.args)?,
             costs: costs::host_costs(self.args.host_costs.as_deref())?,
-            protection: PacketProtection::Real,
+            protection: protection(self.args),
         };
         let emulated = hosts::run(&built, options, &mut on_progress)?;
         let times = clock.times();
