@@ -272,7 +272,7 @@ pub(crate) struct EmulateArgs {
     ///
     /// `wake_up`: from an event to the first work of a sleeping host. `packet`: for each packet received or sent. `batch`:
     /// for each batch of packets. `batch_packets`: packets in a batch. `timer_slack`: lateness of timers. They imitate a
-    /// machine, so that its effect can be told from that of the protocol.
+    /// machine, which separates its effect from that of the protocol.
     #[arg(long, value_name = "KEY=VALUE,...", requires = "virtual_time")]
     pub(crate) host_costs: Option<String>,
     /// Send packets without encryption, with --virtual: for measurements of its cost.

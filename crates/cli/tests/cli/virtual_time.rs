@@ -82,7 +82,7 @@ fn everything_that_the_transport_supports_runs() {
         ("small", "--set host.mss=450"),
         ("jumbo", "--set host.mss=8938"),
     ] {
-        let line = format!("emulate pair.toml --virtual --scheme cubic --json --out {name} {options}");
+        let line = format!("emulate pair.toml --virtual --scheme cubic --set stop=4s --json --out {name} {options}");
         let run = scratch.narrows(&line).ok();
         let summary = summary(&run.out);
         assert_eq!(summary["flows"]["all"]["completed"], 2, "{name}: {}", summary["flows"]);

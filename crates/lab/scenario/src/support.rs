@@ -235,7 +235,7 @@ fn support(key: &ChangedKey, laws: &[ParamTable], host: RealHost) -> Support {
         RealHost::Kernel | RealHost::Programs => row.kernel,
         // Each flow has a connection from the beginning, and one that is kept is used again.
         RealHost::Virtual if name == "connections" => Supported,
-        // Virtual hosts have no properties of a machine, unless they are told to.
+        // Virtual hosts do not have a machine's properties.
         RealHost::Virtual if matches!(row.transport, Inherent) => Unsupported,
         RealHost::Transport | RealHost::Virtual => row.transport,
     };

@@ -84,10 +84,10 @@ pub enum Step {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     Asleep,
-    /// Receiving a batch, of which this many packets have been handled.
+    /// Receiving a batch; the number of packets handled so far.
     Receiving(u32),
     Timers,
-    /// Sending a batch, of which this many packets have been sent.
+    /// Sending a batch; the number of packets sent so far.
     Sending(u32),
 }
 
@@ -123,7 +123,7 @@ pub struct EventLoop<H: Host, N> {
     now: Time,
     /// Times at which hosts want to be called; those that are not a host's [`HostState::scheduled`] are void.
     queue: BinaryHeap<Reverse<(Time, HostIndex)>>,
-    /// Hosts whose NIC accepts nothing until an event of the network.
+    /// Hosts with a NIC that is paused until an event of the network.
     paused: Vec<HostIndex>,
     delivered: Vec<Delivery<H::Packet>>,
     steps: u64,
@@ -165,7 +165,7 @@ impl<H: Host, N: Network<Packet = H::Packet>> EventLoop<H, N> {
         self.steps
     }
 
-    /// Returns a host. After a call that gives it something to do, [`EventLoop::wake`] is due.
+    /// Returns a host. If the caller adds work to it, it must call [`EventLoop::wake`].
     pub fn host(&mut self, host: HostIndex) -> &mut H {
         &mut self.hosts[host.index()].host
     }
@@ -259,7 +259,7 @@ impl<H: Host, N: Network<Packet = H::Packet>> EventLoop<H, N> {
         }
     }
 
-    /// Schedules the hosts whose NIC accepts packets again.
+    /// Schedules hosts with a NIC that accepts packets again.
     fn resume(&mut self) {
         let mut paused = std::mem::take(&mut self.paused);
         paused.retain(|&host| {

@@ -102,7 +102,7 @@ impl Network for Links {
     }
 }
 
-/// Two players, of which the first one sends balls at these times in microseconds.
+/// Two players; the first one sends balls at these times in microseconds.
 fn players(starts: &[(u64, u32)], costs: HostCosts) -> EventLoop<Player, Links> {
     let due = starts
         .iter()

@@ -120,8 +120,9 @@ impl<A: Application> EndpointHost<A> {
         Ok(handle)
     }
 
-    /// Calls `act` on a connection and the application, if it exists. The event loop must be told that this host has
-    /// something to do.
+    /// Calls `act` on a connection and the application, if it exists. A call of [`EventLoop::wake`] must follow.
+    ///
+    /// [`EventLoop::wake`]: virtual_time::EventLoop::wake
     pub fn with<T>(&mut self, handle: ConnectionHandle, act: impl FnOnce(&mut Connection, &mut A) -> T) -> Option<T> {
         let connection = self.endpoint.connection(handle)?;
         let result = act(connection, &mut self.application);

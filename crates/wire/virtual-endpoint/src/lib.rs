@@ -2,7 +2,7 @@
 //! applications. [`EndpointHost`] does in virtual time what the threads of `transport` do with sockets.
 //!
 //! Handshakes are real, but their randomness follows from a seed ([`provider::begin`]), so a run can be repeated byte for
-//! byte. Whoever knows the seed knows all keys.
+//! byte. All keys follow from the seed.
 #![forbid(unsafe_code)]
 
 mod endpoint_host;

@@ -1,4 +1,4 @@
-//! Packets in the clear. A build with sockets must not contain this module; `tests/null-crypto/run` looks for its symbols.
+//! Packets in the clear. A build with sockets must not contain this module: `virtual_time.rs` in the tests of `cli` looks for its symbols.
 
 use rustls::crypto::cipher::{AeadKey, Iv};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
@@ -6,7 +6,7 @@ use rustls::{Error, SupportedCipherSuite, Tls13CipherSuite};
 
 const TAG: [u8; 16] = [0; 16];
 
-/// Returns a suite whose QUIC packets are not protected. TLS records are.
+/// Returns a suite that protects TLS records, but no QUIC packets.
 ///
 /// # Panics
 /// If the suite is not of TLS 1.3, or has no support for QUIC.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-use experiment::FlowEventKind;
+use experiment::{FlowEventKind, HostConfig};
 use proto::connection::{Connection, Event};
 use proto::endpoint::ConnectionHandle;
 use proto::streams::{Direction, ReadError, StreamEvent, StreamId};
@@ -60,13 +60,15 @@ pub(super) struct FlowApplication {
     /// Connections that are over, with the reason.
     pub(super) closed: Vec<(ConnectionHandle, String)>,
     pub(super) events: Vec<ApplicationEvent>,
+    /// Set if laws receive the number of bytes left.
+    announces_size: bool,
     next_port: u16,
     buffer: Vec<u8>,
 }
 
 impl FlowApplication {
-    /// Returns an application without flows.
-    pub(super) fn new() -> Self {
+    /// Returns an application without flows, as these hosts need it.
+    pub(super) fn new(host: &HostConfig) -> Self {
         Self {
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
@@ -74,6 +76,7 @@ impl FlowApplication {
             admitted: Vec::new(),
             closed: Vec::new(),
             events: Vec::new(),
+            announces_size: host.size_aware,
             next_port: FIRST_PATH_PORT,
             buffer: vec![0; ZEROS.len()],
         }
@@ -90,11 +93,10 @@ impl FlowApplication {
         handle: ConnectionHandle,
         ExpectedFlow { flow, size }: ExpectedFlow,
         connection: &mut Connection,
-        announces_size: bool,
     ) -> Option<StreamId> {
         debug_assert!(!self.sending.contains_key(&handle), "a connection sends two flows");
         let streams = connection.streams()?;
-        streams.announce(announces_size.then_some(size));
+        streams.announce(self.announces_size.then_some(size));
         let stream = streams.open(Direction::OneWay)?;
         self.sending.insert(handle, Sending { flow, stream, size, written: 0 });
         self.write(handle, connection);

@@ -168,7 +168,7 @@ impl<'a> VirtualTransport<'a> {
             };
             let endpoint = Endpoint::new(Time::ZERO, config, Side::Listener).map_err(failed)?;
             let address = plan[host.index()].address(options.ip_version);
-            Ok(EndpointHost::new(address, endpoint, FlowApplication::new(), DATAGRAMS_PER_TURN))
+            Ok(EndpointHost::new(address, endpoint, FlowApplication::new(&setup.host), DATAGRAMS_PER_TURN))
         };
         let endpoints = hosts.iter().map(endpoint_host).collect::<Result<Vec<_>, CommandFailure>>()?;
         let run_start: RunStart = Arc::new(OnceLock::new());
@@ -384,11 +384,10 @@ impl FlowTransport for VirtualTransport<'_> {
         if let Some(receiver) = receiver {
             self.event_loop.host(dst).application.expect(receiver, expected);
         }
-        let announces_size = self.setup.host.size_aware;
         let started = self
             .event_loop
             .host(src)
-            .with(sender, |connection, application| application.start(sender, expected, connection, announces_size));
+            .with(sender, |connection, application| application.start(sender, expected, connection));
         self.flows[flow].stream = started.flatten();
         self.event_loop.wake(src);
     }
