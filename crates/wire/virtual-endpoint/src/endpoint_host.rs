@@ -14,6 +14,8 @@ use proto::side::Side;
 use units::Time;
 use virtual_time::{Datagram, Host};
 
+use crate::ecn;
+
 /// Maximum number of sockets of a connection, those of retired paths included.
 const MAX_SOCKETS: usize = 128;
 
@@ -52,26 +54,6 @@ pub struct EndpointHost<A> {
     buffer: Vec<u8>,
     max_datagrams: usize,
     datagrams_sent: u64,
-}
-
-/// Returns the ECN field of a codepoint.
-fn ecn_field(codepoint: Codepoint) -> u8 {
-    match codepoint {
-        Codepoint::NotEct => 0,
-        Codepoint::Ect1 => 1,
-        Codepoint::Ect0 => 2,
-        Codepoint::Ce => 3,
-    }
-}
-
-/// Returns the codepoint of an ECN field.
-fn codepoint(ecn: u8) -> Codepoint {
-    match ecn & 3 {
-        0 => Codepoint::NotEct,
-        1 => Codepoint::Ect1,
-        2 => Codepoint::Ect0,
-        _ => Codepoint::Ce,
-    }
 }
 
 impl<A: Application> EndpointHost<A> {
@@ -225,7 +207,7 @@ impl<A: Application> EndpointHost<A> {
             self.outbox.push_back(Datagram {
                 source,
                 destination: four_tuple.remote,
-                ecn: ecn_field(codepoint),
+                ecn: ecn::field(codepoint),
                 payload: payload.to_vec(),
             });
         }
@@ -266,7 +248,7 @@ impl<A: Application> Host for EndpointHost<A> {
     fn receive(&mut self, now: Time, mut datagram: Datagram) {
         debug_assert_eq!(datagram.destination.ip(), self.address, "a datagram for another host");
         let four_tuple = FourTuple { socket: datagram.destination.port(), remote: datagram.source };
-        let codepoint = codepoint(datagram.ecn);
+        let codepoint = ecn::codepoint(datagram.ecn);
         match self.endpoint.on_datagram(now, four_tuple, codepoint, &mut datagram.payload) {
             Received::Nothing | Received::MaybeReset(_) => {}
             Received::Connection(handle) => self.schedule(handle),

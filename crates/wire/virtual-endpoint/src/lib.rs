@@ -5,6 +5,7 @@
 //! byte. All keys follow from the seed.
 #![forbid(unsafe_code)]
 
+pub mod ecn;
 mod endpoint_host;
 #[cfg(feature = "null-crypto")]
 mod null_crypto;
