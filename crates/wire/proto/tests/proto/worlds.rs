@@ -73,18 +73,25 @@ fn a_silent_path_is_replaced() {
 }
 
 /// A two-second outage of all paths. While it lasts no path is rerouted, because no path is known to work. When packets on
-/// one path are acknowledged again, another that is still silent may be rerouted. All data arrives soon after.
+/// one path are acknowledged again, others that are still silent may be rerouted, and that one stays. All data arrives soon
+/// after: the transfer without the outage takes 2.5 s, and timers that doubled during the outage expire at most 2 s after it.
 #[test]
 fn paths_stay_if_all_are_silent() {
-    for from in [NetworkEnd::Client, NetworkEnd::Listener] {
+    let (begins, ends) = (Time::from_ms(1_000), Time::from_ms(3_000));
+    for (from, seed) in
+        [NetworkEnd::Client, NetworkEnd::Listener].into_iter().flat_map(|from| (0..4).map(move |it| (from, it)))
+    {
         let mut scene = Scene::ideal(Rate::from_mbps(100), Span::from_ms(5));
         scene.jobs = vec![StreamJob { from, bytes: 30_000_000, message: true, echo: false }];
-        (scene.paths, scene.law, scene.window) = (4, "unocc", 16 << 20);
-        scene.conditions.black_hole = (Time::from_ms(1_000), Time::from_ms(3_000));
+        (scene.seed, scene.paths, scene.law, scene.window) = (seed, 4, "unocc", 16 << 20);
+        scene.conditions.black_hole = (begins, ends);
         scene.conditions.buffer = Bytes::new(500_000);
-        let report = World::new(scene).run(Time::from_ms(600_000));
-        assert!(report.retired_paths <= 1 && report.open_paths >= 4, "{from:?}: {report:?}");
-        assert!(report.done < Time::from_ms(6_500), "{from:?}: {report:?}");
+        let mut world = World::new(scene);
+        let report = world.run(ends);
+        assert_eq!((report.retired_paths, report.open_paths), (0, 4), "{from:?}, seed {seed}: {report:?}");
+        let report = world.run(Time::from_ms(600_000));
+        assert!(report.retired_paths <= 3, "{from:?}, seed {seed}: {report:?}");
+        assert!(report.done < Time::from_ms(6_500), "{from:?}, seed {seed}: {report:?}");
     }
 }
 

@@ -1,21 +1,17 @@
-//! A provider of cryptography that is reproducible from a seed: randomness and key exchange are made up, packet
-//! protection is real. It also checks that no key seals two packets under one nonce.
+//! The provider of worlds: that of [`virtual_endpoint`], which is reproducible from a seed, with checks of its key use and
+//! with forged packets. No key seals two packets under one nonce.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::CryptoProvider;
 use rustls::crypto::cipher::{AeadKey, Iv};
-use rustls::crypto::{
-    ActiveKeyExchange, CryptoProvider, GetRandomFailed, SecureRandom, SharedSecret, SupportedKxGroup,
-};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
-use rustls::{CipherSuite, Error, NamedGroup, SupportedCipherSuite, Tls13CipherSuite};
-use units::mix64;
+use rustls::{Error, SupportedCipherSuite, Tls13CipherSuite};
+use virtual_endpoint::provider as seeded;
 
 thread_local! {
-    static RANDOM: Cell<u64> = const { Cell::new(0) };
     static INJECTED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
     static FORGERY: Cell<u64> = const { Cell::new(0) };
     static KEYS: Cell<u64> = const { Cell::new(0) };
@@ -26,7 +22,8 @@ thread_local! {
 ///
 /// One packet in `forgery` has modified contents, and is sealed nevertheless; 0 for none.
 pub fn begin(seed: u64, forgery: u64) {
-    RANDOM.set(mix64(seed));
+    seeded::begin(seed);
+    INJECTED.take();
     FORGERY.set(forgery);
     KEYS.set(0);
     NONCES.take();
@@ -40,67 +37,17 @@ pub fn inject_frames(frames: &[u8]) {
 /// Returns the provider of all endpoints of a world.
 pub fn provider() -> Arc<CryptoProvider> {
     static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
-        let real = aws_lc_rs::default_provider();
-        let mut suites = real.cipher_suites.iter().filter_map(SupportedCipherSuite::tls13);
-        let suite = suites.find(|suite| suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256);
-        let suite = suite.expect("AES-128-GCM");
-        let watched = Watched { real: suite.quic.expect("QUIC") };
-        let suite = Tls13CipherSuite {
+        let suite = seeded::aes().tls13().expect("a suite of TLS 1.3");
+        let watched = Watched { real: suite.quic.expect("a suite for QUIC") };
+        let suite: &'static Tls13CipherSuite = Box::leak(Box::new(Tls13CipherSuite {
             common: rustls::crypto::CipherSuiteCommon { ..suite.common },
             hkdf_provider: suite.hkdf_provider,
             aead_alg: suite.aead_alg,
             quic: Some(Box::leak(Box::new(watched))),
-        };
-        let suite: &'static Tls13CipherSuite = Box::leak(Box::new(suite));
-        Arc::new(CryptoProvider {
-            cipher_suites: vec![SupportedCipherSuite::Tls13(suite)],
-            kx_groups: vec![&KnownSecret],
-            secure_random: &Seeded,
-            ..real
-        })
+        }));
+        seeded::with_suite(SupportedCipherSuite::Tls13(suite))
     });
     PROVIDER.clone()
-}
-
-#[derive(Debug)]
-struct Seeded;
-
-impl SecureRandom for Seeded {
-    fn fill(&self, bytes: &mut [u8]) -> Result<(), GetRandomFailed> {
-        for chunk in bytes.chunks_mut(8) {
-            RANDOM.set(RANDOM.get().wrapping_add(1));
-            chunk.copy_from_slice(&mix64(RANDOM.get()).to_le_bytes()[..chunk.len()]);
-        }
-        Ok(())
-    }
-}
-
-/// A key exchange with a publicly known secret.
-#[derive(Debug)]
-struct KnownSecret;
-
-impl SupportedKxGroup for KnownSecret {
-    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
-        Ok(Box::new(KnownSecret))
-    }
-
-    fn name(&self) -> NamedGroup {
-        NamedGroup::X25519
-    }
-}
-
-impl ActiveKeyExchange for KnownSecret {
-    fn complete(self: Box<Self>, _: &[u8]) -> Result<SharedSecret, Error> {
-        Ok(SharedSecret::from(&[7; 32][..]))
-    }
-
-    fn pub_key(&self) -> &[u8] {
-        &[9; 32]
-    }
-
-    fn group(&self) -> NamedGroup {
-        NamedGroup::X25519
-    }
 }
 
 /// An algorithm with checks of its key use.
@@ -131,15 +78,12 @@ fn tamper(payload: &mut [u8]) {
         payload[..len].copy_from_slice(&frames[..len]);
         return;
     }
-    let draw = || {
-        RANDOM.set(RANDOM.get().wrapping_add(1));
-        mix64(RANDOM.get())
-    };
-    if FORGERY.get() == 0 || draw() % FORGERY.get() != 0 {
+    let draw = seeded::random;
+    if FORGERY.get() == 0 || !draw().is_multiple_of(FORGERY.get()) {
         return;
     }
     for _ in 0..=draw() % 3 {
-        let offset = draw() % (payload.len() as u64).min(if draw() % 2 == 0 { 8 } else { 60 });
+        let offset = draw() % (payload.len() as u64).min(if draw().is_multiple_of(2) { 8 } else { 60 });
         let kinds =
             [0x00, 0x01, 0x02, 0x03, 0x06, 0x09, 0x0a, 0x0c, 0x0d, 0x10, 0x12, 0x14, 0x15, 0x16, 0x26, 0x38, 0x3b];
         payload[offset as usize] = match draw() % 3 {
