@@ -1,13 +1,12 @@
 //! The network between two endpoints, in virtual time: a port of `fabric` each way, and everything that may happen to a
 //! datagram on its way.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
-use std::net::{IpAddr, SocketAddr};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use fabric::{Arrival, PlainPort, PortConfig, PortParams};
-use flow::Codepoint;
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
+use virtual_time::{Datagram, Delivery, HostIndex, Network};
 
 /// Random choices that follow from a seed.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +25,11 @@ impl Dice {
 
     pub fn one_in(&mut self, n: u64) -> bool {
         n > 0 && self.below(n) == 0
+    }
+
+    /// Draws a time of at most `max`.
+    fn up_to(&mut self, max: Span) -> Span {
+        Span::from_ps(self.below(max.unsigned_ps() + 1) as i64)
     }
 }
 
@@ -78,57 +82,85 @@ impl NetworkConditions {
 }
 
 /// An end of the network.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NetworkEnd {
     Client,
     Listener,
 }
 
-/// A datagram on its way.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Datagram {
-    pub to: NetworkEnd,
-    pub socket: u16,
-    pub from: SocketAddr,
-    pub ce: bool,
-    pub ect: bool,
-    pub bytes: Vec<u8>,
-}
+impl NetworkEnd {
+    /// Returns its host in the event loop.
+    pub fn host(self) -> HostIndex {
+        HostIndex(self as u32)
+    }
 
-impl Datagram {
-    pub fn codepoint(&self) -> Codepoint {
-        match (self.ce, self.ect) {
-            (true, _) => Codepoint::Ce,
-            (false, true) => Codepoint::Ect0,
-            (false, false) => Codepoint::NotEct,
+    /// Returns its address, which for the client is the one behind its NAT.
+    pub fn address(self) -> IpAddr {
+        match self {
+            Self::Client => IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)),
+            Self::Listener => LISTENER.ip(),
         }
     }
 }
 
-/// The listener's address; the client's addresses have other hosts.
-pub const LISTENER: &str = "192.0.2.2:4433";
+/// The listener's address and port.
+pub const LISTENER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), 4_433);
 
-/// Returns whether an address is neither the client's nor the listener's.
-pub fn is_stranger(address: SocketAddr) -> bool {
-    matches!(address.ip(), IpAddr::V4(ip) if ip.octets()[0] == 203)
+/// The client's hosts outside its NAT, before and after a rebinding.
+const OUTSIDE: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)), IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7))];
+
+/// The ECN field of marked packets (RFC 3168 §5).
+const CE: u8 = 3;
+
+/// Bytes between the listener and a host that it has to validate.
+#[derive(Clone, Copy, Default, Debug)]
+struct AddressTraffic {
+    /// Bytes that have arrived at the listener, damaged ones included.
+    received: u64,
+    /// Bytes that the listener has sent, lost ones included.
+    sent: u64,
+    /// Set once the host has received something. The listener can validate it by packets that are sent from then on.
+    was_reached: bool,
+    /// Set once such a packet has arrived at the listener.
+    has_answered: bool,
+}
+
+impl AddressTraffic {
+    /// An address that cannot be validated yet gets at most three times the bytes that arrived from it (RFC 9000 §8.1).
+    fn check(&self, address: SocketAddr) {
+        let Self { received, sent, has_answered, .. } = *self;
+        assert!(has_answered || sent <= 3 * received, "{address} got {sent} bytes for {received}");
+    }
+}
+
+/// A datagram on its way.
+#[derive(Clone, Debug)]
+struct Flight {
+    to: NetworkEnd,
+    datagram: Datagram,
+    /// The address outside: one of the client's, or a stranger's.
+    outside: SocketAddr,
+    /// Set if the client sent it after it had received something at that address.
+    is_answer: bool,
 }
 
 pub struct TestNetwork {
-    pub conditions: NetworkConditions,
+    conditions: NetworkConditions,
     params: PortParams,
     ports: [PlainPort; 2],
     dice: Dice,
-    on_the_way: BinaryHeap<Reverse<(Time, u64, Datagram)>>,
+    on_the_way: BTreeMap<(Time, u64), Flight>,
     sent: u64,
     /// Datagrams that may be replayed.
-    old: Vec<Datagram>,
+    old: Vec<Flight>,
     /// The client's addresses outside its NAT, by socket, and the times at which they were assigned.
     outside: BTreeMap<u16, (Time, SocketAddr)>,
     next_port: u16,
+    traffic: BTreeMap<SocketAddr, AddressTraffic>,
+    /// Datagrams that the ends have sent.
+    pub datagrams: u64,
     /// Sum of the transit times of all datagrams.
     pub total_transit_time: Span,
-    /// Bytes that each address has got from the listener and sent to it.
-    pub traffic: BTreeMap<SocketAddr, (u64, u64)>,
 }
 
 impl TestNetwork {
@@ -142,13 +174,14 @@ impl TestNetwork {
             params: PortParams::new(&config).expect("a port"),
             ports: [PlainPort::default(); 2],
             dice: Dice(seed),
-            on_the_way: BinaryHeap::new(),
+            on_the_way: BTreeMap::new(),
             sent: 0,
             old: Vec::new(),
             outside: BTreeMap::new(),
             next_port: 10_000,
-            total_transit_time: Span::ZERO,
             traffic: BTreeMap::new(),
+            datagrams: 0,
+            total_transit_time: Span::ZERO,
         }
     }
 
@@ -159,99 +192,142 @@ impl TestNetwork {
             Some(&(since, address)) if !moved || since >= self.conditions.rebinding => address,
             _ => {
                 self.next_port += 1;
-                let host = if moved { [198, 51, 100, 7] } else { [198, 51, 100, 1] };
-                let address = SocketAddr::new(IpAddr::from(host), self.next_port);
+                let address = SocketAddr::new(OUTSIDE[usize::from(moved)], self.next_port);
                 self.outside.insert(socket, (now, address));
                 address
             }
         }
     }
 
-    /// Sends a datagram from an end.
-    pub fn send(
-        &mut self,
-        now: Time,
-        from: NetworkEnd,
-        socket: u16,
-        remote: SocketAddr,
-        codepoint: Codepoint,
-        bytes: &[u8],
-    ) {
-        let (to, source, at) = match from {
-            NetworkEnd::Client => {
-                let outside = self.outside(now, socket);
-                self.traffic.entry(outside).or_default().1 += bytes.len() as u64;
-                (NetworkEnd::Listener, outside, socket)
-            }
-            NetworkEnd::Listener => {
-                self.traffic.entry(remote).or_default().0 += bytes.len() as u64;
-                // Datagrams to a former address of the client are lost.
-                let Some(at) = self.outside.iter().find(|(_, host)| host.1 == remote).map(|(&at, _)| at) else {
-                    return;
-                };
-                (NetworkEnd::Client, LISTENER.parse().expect("an address"), at)
-            }
-        };
-        let ect = codepoint != Codepoint::NotEct;
-        let mtu = if now >= self.conditions.mtu_falls.0 { self.conditions.mtu_falls.1 } else { self.conditions.mtu };
-        self.sent += 1;
-        let (begins, ends) = self.conditions.black_hole;
-        let is_dead = now >= self.conditions.dead.0 && at == self.conditions.dead.1;
-        if is_dead || bytes.len() > mtu || (begins <= now && now < ends) || self.dice.one_in(self.conditions.loss) {
-            return;
-        }
+    /// Translates a datagram of the client. Returns its socket and the datagram's flight.
+    fn translate_out(&mut self, now: Time, mut datagram: Datagram) -> (u16, Flight) {
+        let socket = datagram.source.port();
+        let outside = self.outside(now, socket);
+        datagram.source = outside;
+        let is_answer = self.traffic.entry(outside).or_default().was_reached;
+        (socket, Flight { to: NetworkEnd::Listener, datagram, outside, is_answer })
+    }
+
+    /// Translates a datagram of the listener, like [`TestNetwork::translate_out`]. Datagrams to strangers and to a former
+    /// address of the client are lost.
+    fn translate_in(&mut self, mut datagram: Datagram) -> Option<(u16, Flight)> {
+        let outside = datagram.destination;
+        let traffic = self.traffic.entry(outside).or_default();
+        traffic.sent += datagram.payload.len() as u64;
+        traffic.check(outside);
+        let (&socket, _) = self.outside.iter().find(|(_, (_, address))| *address == outside)?;
+        datagram.destination = SocketAddr::new(NetworkEnd::Client.address(), socket);
+        Some((socket, Flight { to: NetworkEnd::Client, datagram, outside, is_answer: false }))
+    }
+
+    /// Returns whether a datagram from or to this socket of the client is lost before the queue.
+    fn is_lost(&mut self, now: Time, socket: u16, size: usize) -> bool {
+        let NetworkConditions { mtu, mtu_falls, dead, black_hole, loss, .. } = self.conditions;
+        let mtu = if now >= mtu_falls.0 { mtu_falls.1 } else { mtu };
+        let is_dead = now >= dead.0 && socket == dead.1;
+        is_dead || size > mtu || (black_hole.0..black_hole.1).contains(&now) || self.dice.one_in(loss)
+    }
+
+    /// Queues a datagram, and schedules its arrival and that of its duplicates.
+    fn carry(&mut self, now: Time, from: HostIndex, mut flight: Flight) {
+        let NetworkConditions { delay, reordering, duplication, corruption, replay, bleaching, .. } = self.conditions;
+        let size = flight.datagram.payload.len();
         let arrival = Arrival {
             now,
-            size: bytes.len() as u32 + 28,
-            ecn_capable: ect,
+            size: size as u32 + 28,
+            ecn_capable: flight.datagram.ecn != 0,
             control: false,
             credit: false,
             expendable: false,
-            identity: self.sent,
+            identity: self.datagrams,
         };
-        let Some(passage) = self.ports[from as usize].enqueue(&self.params, from as u64, &arrival) else { return };
-        let ce = passage.marked && !self.conditions.bleaching;
-        let ect = ect && !self.conditions.bleaching;
-        let socket = if to == NetworkEnd::Client { at } else { 0 };
-        let mut datagram = Datagram { to, socket, from: source, ce, ect, bytes: bytes.to_vec() };
-        let mut arrives = passage.arrives;
+        let port = &mut self.ports[from.index()];
+        let Some(transit) = port.enqueue(&self.params, u64::from(from.0), &arrival) else { return };
+        flight.datagram.ecn = match (bleaching, transit.marked) {
+            (true, _) => 0,
+            (false, true) => CE,
+            (false, false) => flight.datagram.ecn,
+        };
+        let mut arrives = transit.arrives;
         self.total_transit_time += arrives.since(now);
-        if self.dice.one_in(self.conditions.reordering) {
-            arrives += Span::from_ps(self.dice.below(self.conditions.delay.unsigned_ps() + 1) as i64);
+        if self.dice.one_in(reordering) {
+            arrives += self.dice.up_to(delay);
         }
-        if self.dice.one_in(self.conditions.duplication) {
-            let later = arrives + Span::from_ps(self.dice.below(self.conditions.delay.unsigned_ps() + 1) as i64);
-            self.arrive(later, datagram.clone());
+        if self.dice.one_in(duplication) {
+            let later = arrives + self.dice.up_to(delay);
+            self.arrive(later, flight.clone());
         }
-        if self.dice.one_in(self.conditions.replay) {
+        if self.dice.one_in(replay) {
             if self.old.len() < 64 {
-                self.old.push(datagram.clone());
+                self.old.push(flight.clone());
             }
             let which = self.dice.below(self.old.len() as u64) as usize;
             let old = self.old[which].clone();
             self.arrive(arrives, old);
         }
-        if self.dice.one_in(self.conditions.corruption) {
-            let offset = self.dice.below(bytes.len() as u64) as usize;
-            datagram.bytes[offset] ^= 1 << self.dice.below(8);
+        if self.dice.one_in(corruption) {
+            let offset = self.dice.below(size as u64) as usize;
+            flight.datagram.payload[offset] ^= 1 << self.dice.below(8);
         }
-        self.arrive(arrives, datagram);
+        self.arrive(arrives, flight);
     }
 
-    /// Schedules the arrival of a datagram, whether or not an end has sent it.
-    pub fn arrive(&mut self, at: Time, datagram: Datagram) {
+    fn arrive(&mut self, at: Time, flight: Flight) {
         self.sent += 1;
-        self.on_the_way.push(Reverse((at, self.sent, datagram)));
+        self.on_the_way.insert((at, self.sent), flight);
     }
 
-    pub fn next_arrival(&self) -> Time {
-        self.on_the_way.peek().map_or(Time::NEVER, |Reverse((at, _, _))| *at)
-    }
-
-    pub fn take(&mut self, now: Time) -> Option<Datagram> {
-        if self.next_arrival() > now {
-            return None;
+    /// Sends a stranger's datagram to the listener, that is no packet, or only looks like one. It arrives now.
+    pub fn make_noise(&mut self, now: Time) {
+        let len = 1 + self.dice.below(1_300) as usize;
+        let mut payload: Vec<u8> = (0..len).map(|_| self.dice.draw() as u8).collect();
+        if len > 5 && self.dice.one_in(2) {
+            payload[0] |= 0xc0;
+            payload[1..5].copy_from_slice(&proto::VERSION.to_be_bytes());
+            payload.resize(1_200, 0);
         }
-        self.on_the_way.pop().map(|Reverse((_, _, datagram))| datagram)
+        let host = [203, 0, 113, self.dice.below(200) as u8];
+        let outside = SocketAddr::from((host, 1_000 + self.dice.below(60_000) as u16));
+        let datagram = Datagram { source: outside, destination: LISTENER, ecn: 0, payload };
+        self.arrive(now, Flight { to: NetworkEnd::Listener, datagram, outside, is_answer: false });
+    }
+}
+
+impl Network for TestNetwork {
+    type Packet = Datagram;
+
+    /// Returns time zero: the queues are the ports'.
+    fn accepts_at(&self, _: HostIndex) -> Time {
+        Time::ZERO
+    }
+
+    fn accept(&mut self, now: Time, host: HostIndex, datagram: Datagram) {
+        self.datagrams += 1;
+        let is_client = host == NetworkEnd::Client.host();
+        let translated = if is_client { Some(self.translate_out(now, datagram)) } else { self.translate_in(datagram) };
+        let Some((socket, flight)) = translated else { return };
+        if !self.is_lost(now, socket, flight.datagram.payload.len()) {
+            self.carry(now, host, flight);
+        }
+    }
+
+    fn next_event(&self) -> Time {
+        self.on_the_way.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at)
+    }
+
+    fn advance(&mut self, now: Time, delivered: &mut Vec<Delivery<Datagram>>) {
+        while self.next_event() <= now
+            && let Some((_, Flight { to, datagram, outside, is_answer })) = self.on_the_way.pop_first()
+        {
+            let traffic = self.traffic.entry(outside).or_default();
+            match to {
+                NetworkEnd::Client => traffic.was_reached = true,
+                NetworkEnd::Listener => {
+                    traffic.received += datagram.payload.len() as u64;
+                    traffic.has_answered |= is_answer;
+                }
+            }
+            delivered.push(Delivery { host: to.host(), packet: datagram });
+        }
     }
 }
