@@ -46,15 +46,25 @@ impl<'a> TableReader<'a> {
     }
 }
 
-/// Schema of a key: its name, its schema, the expected kind of value, its documentation, its default, and whether it is
-/// required.
-type KeySchema<'a> = (&'a str, Json, &'a str, &'a str, Option<Value>, bool);
+/// Schema of a key.
+pub(crate) struct KeySchema<'a> {
+    pub(crate) name: &'a str,
+    /// Schema of its values.
+    pub(crate) schema: Json,
+    /// The accepted values, in words.
+    pub(crate) expects: &'a str,
+    pub(crate) doc: &'a str,
+    /// Default, if there is one.
+    pub(crate) default: Option<Value>,
+    /// Set if the key must be given.
+    pub(crate) is_required: bool,
+}
 
 /// The schema of a table. `x-table` is the name of its type, by which programs that write classes from the schema call it.
 pub(crate) fn object_schema(name: &str, doc: &str, keys: Vec<KeySchema<'_>>) -> Json {
     let mut properties = serde_json::Map::new();
     let mut required = Vec::new();
-    for (key, mut schema, expects, doc, default, must) in keys {
+    for KeySchema { name: key, mut schema, expects, doc, default, is_required } in keys {
         if let Some(schema) = schema.as_object_mut() {
             schema.insert("title".into(), expects.into());
             schema.insert("description".into(), doc.trim().replace("\n ", "\n").into());
@@ -62,7 +72,7 @@ pub(crate) fn object_schema(name: &str, doc: &str, keys: Vec<KeySchema<'_>>) -> 
                 schema.insert("default".into(), default.to_json());
             }
         }
-        if must {
+        if is_required {
             required.push(key.to_owned());
         }
         properties.insert(key.to_owned(), schema);
@@ -110,14 +120,14 @@ macro_rules! table {
 
             fn schema() -> serde_json::Value {
                 $crate::decode::object_schema(stringify!($name), concat!($($doc, "\n"),+), vec![
-                    $((
-                        stringify!($key),
-                        <$type as $crate::decode::Field>::schema(),
-                        <$type as $crate::decode::Field>::EXPECTS,
-                        concat!($($key_doc, "\n"),+),
-                        $crate::decode::schema_default!($type $(, $default)?),
-                        $crate::decode::schema_required!($($default)?),
-                    )),*
+                    $($crate::decode::KeySchema {
+                        name: stringify!($key),
+                        schema: <$type as $crate::decode::Field>::schema(),
+                        expects: <$type as $crate::decode::Field>::EXPECTS,
+                        doc: concat!($($key_doc, "\n"),+),
+                        default: $crate::decode::schema_default!($type $(, $default)?),
+                        is_required: $crate::decode::schema_required!($($default)?),
+                    }),*
                 ])
             }
 
