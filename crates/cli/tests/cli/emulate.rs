@@ -105,7 +105,7 @@ fn unsupported_scenarios_fail_without_leftovers() {
         ("--set host.recovery=go-back-n -- true", &["does not support `host.recovery`"]),
         ("--set topology.left=80 -- true", &["81 hosts, and at most 64"]),
         (
-            "--set topology.left=80 --set traffic=[{kind=\"incast\",inter=70,intra=0,size=\"1MB\"}]",
+            "--set topology.left=80 --set traffic=[{kind=\"incast\",receiver=\"left.host0\",inter=0,intra=70,size=\"1MB\"}]",
             &["71 hosts send or receive, and at most 64"],
         ),
         ("--set host.mss=500", &["552 B together, and 1280 to 65535"]),

@@ -84,7 +84,7 @@ fn everything_that_the_transport_supports_runs() {
     ] {
         let line = format!("emulate pair.toml --virtual --scheme cubic --set stop=4s --json --out {name} {options}");
         let run = scratch.narrows(&line).ok();
-        let summary = summary(&run.out);
+        let summary = run.json();
         assert_eq!(summary["flows"]["all"]["completed"], 2, "{name}: {}", summary["flows"]);
     }
 }

@@ -84,7 +84,7 @@ impl Party {
         self.endpoint.connection(self.handle?)
     }
 
-    /// Closes the connection, as an application does whose work is done.
+    /// Closes the connection because all work is done.
     pub fn close(&mut self, now: Time) {
         if let Some(connection) = self.connection() {
             connection.close(now, CloseCode::NONE, "all is done");
