@@ -2,7 +2,7 @@
 //! `rate_Gbps`. `rate` and `delay` may be missing, as columns or in rows.
 
 use crate::graph::{Capacity, Delay, Graph, GraphLink, LinkDirection, NodeNames, Quoted};
-use crate::table::{CsvRow, CsvTable, Heading, with_unit};
+use crate::table::{CsvTable, Heading, with_unit};
 use crate::{ByteRange, Error};
 
 /// Reads a network.
@@ -12,21 +12,23 @@ use crate::{ByteRange, Error};
 pub fn read(text: &str) -> Result<Graph, Error> {
     let mut table = CsvTable::new(text)?;
     let (mut from, mut to, mut rate, mut delay) = (None, None, None, None);
-    for (column, heading) in table.header().iter().enumerate() {
+    let header = table.header();
+    for (column, heading) in table.columns().enumerate() {
         let Heading { name, unit } = Heading::of(heading, &["kbps", "Mbps", "Gbps", "Tbps"]);
         let target = match name.as_str() {
             "from" | "source" | "src" | "a" => &mut from,
             "to" | "target" | "dst" | "b" => &mut to,
             "rate" | "bandwidth" | "capacity" => &mut rate,
             "delay" | "latency" => &mut delay,
-            _ => return Err(header(table.header_at, &format!("unknown column `{heading}`"))),
+            _ => return Err(header_error(header.cell_at(column), &format!("unknown column `{heading}`"))),
         };
         if target.replace((column, unit)).is_some() {
-            return Err(header(table.header_at, &format!("`{heading}` has the meaning of another column")));
+            let problem = format!("column `{heading}` has the meaning of another column");
+            return Err(header_error(header.cell_at(column), &problem));
         }
     }
     let (Some((from, _)), Some((to, _))) = (from, to) else {
-        return Err(header(table.header_at, "this is not the header of a list of links"));
+        return Err(header_error(header.at, "this is not the header of a list of links"));
     };
     let mut graph = Graph::default();
     let mut names = NodeNames::default();
@@ -34,23 +36,20 @@ pub fn read(text: &str) -> Result<Graph, Error> {
         let quoted = |column: &Option<(usize, String)>| {
             let (column, unit) = column.as_ref()?;
             let cell = row.cell(*column);
-            (!cell.is_empty()).then(|| Quoted { text: with_unit(cell, unit), at: row.at })
+            (!cell.is_empty()).then(|| Quoted { text: with_unit(cell, unit), at: row.cell_at(*column) })
         };
         let (rate, delay) = (quoted(&rate).map(Capacity::Rate), quoted(&delay).map(Delay::Time));
-        let ends = [node(&row, from)?, node(&row, to)?].map(|name| names.of(&mut graph, name, row.at));
+        let node = |column: usize| match row.cell(column) {
+            "" => Err(table.cell_error(&row, column, "this link lacks an end", "expected the names of two nodes")),
+            name => Ok(name),
+        };
+        let ends = [node(from)?, node(to)?].map(|name| names.of(&mut graph, name, row.at));
         graph.links.push(GraphLink { ends, direction: LinkDirection::Both, rate, delay, at: row.at });
     }
     Ok(graph)
 }
 
-fn node(row: &CsvRow, column: usize) -> Result<&str, Error> {
-    match row.cell(column) {
-        "" => Err(Error::text(row.at, "this link lacks an end", "expected the names of two nodes")),
-        name => Ok(name),
-    }
-}
-
-fn header(at: ByteRange, problem: &str) -> Error {
+fn header_error(at: ByteRange, problem: &str) -> Error {
     Error::text(at, problem, "expected from,to,rate,delay; a unit may follow the name, as in delay_ms")
 }
 
@@ -93,13 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_lines() {
+    fn errors_have_lines_and_columns() {
         for (text, location, name) in [
             ("", "1:1", ""),
             ("from,rate\na,1\n", "1:1", ""),
-            ("from,to,cost\n", "1:1", "`cost`"),
-            ("from,to,delay,latency_ms\n", "1:1", ""),
-            ("from,to\na,\n", "2:1", ""),
+            ("from,to,cost\n", "1:9", "`cost`"),
+            ("from,to,delay,latency_ms\n", "1:15", "column `latency_ms`"),
+            ("from,to\na,\n", "2:3", "column `to`: "),
         ] {
             let error = read(text).unwrap_err();
             assert_eq!(error.line_and_column(text), location, "{error}");

@@ -4,7 +4,7 @@
 //! `dstAddr`, `bytes`), in any case. Times are dates, or seconds since 1970. A record with bytes in both directions is
 //! two transfers. Lines after `Summary` are omitted.
 
-use crate::table::{CsvRow, CsvTable};
+use crate::table::CsvTable;
 use crate::transfers::{Transfer, Transfers};
 use crate::{Error, counted};
 
@@ -14,12 +14,12 @@ use crate::{Error, counted};
 /// If a column is missing, or a time or a number of bytes cannot be read.
 pub fn read(text: &str) -> Result<Transfers, Error> {
     let mut table = CsvTable::new(text)?;
-    let (back, packets) = (table.column(&["obyt", "outbytes", "out_bytes"]), table.header_at);
+    let back = table.column(&["obyt", "outbytes", "out_bytes"]);
     let column = |names: &[&str]| {
         let found = table.column(names);
         found.ok_or_else(|| {
             let expected = "expected the CSV of nfdump: ts,sa,da,ibyt,... or firstSeen,srcAddr,dstAddr,bytes,...";
-            Error::text(packets, format!("no column is called `{}`", names[0]), expected)
+            Error::text(table.header().at, format!("no column is called `{}`", names[0]), expected)
         })
     };
     let start = column(&["ts", "firstseen", "first", "start", "tsr"])?;
@@ -33,11 +33,20 @@ pub fn read(text: &str) -> Result<Transfers, Error> {
         }
         let start_time = time(row.cell(start)).ok_or_else(|| {
             let expected = "expected such as 2024-05-01 12:00:00.123, or seconds since 1970, such as 1714564800.123";
-            Error::text(row.at, format!("`{}` is no time", row.cell(start)), expected)
+            table.cell_error(&row, start, &format!("`{}` is no time", row.cell(start)), expected)
         })?;
-        let (from, to) = (address(&row, from)?, address(&row, to)?);
-        let back = back.map_or(Ok(0), |back| number(&row, back))?;
-        for (from, to, bytes) in [(from, to, number(&row, bytes)?), (to, from, back)] {
+        let address = |column: usize| match row.cell(column) {
+            "" => Err(table.cell_error(&row, column, "this record lacks an address", "expected two addresses")),
+            address => Ok(address),
+        };
+        let number = |column: usize| {
+            let cell = row.cell(column);
+            let problem = || format!("`{cell}` is no number of bytes");
+            cell.parse::<u64>().map_err(|_| table.cell_error(&row, column, &problem(), "expected a whole number"))
+        };
+        let (from, to, bytes) = (address(from)?, address(to)?, number(bytes)?);
+        let back = back.map_or(Ok(0), number)?;
+        for (from, to, bytes) in [(from, to, bytes), (to, from, back)] {
             if bytes == 0 {
                 continue;
             }
@@ -47,7 +56,7 @@ pub fn read(text: &str) -> Result<Transfers, Error> {
             }
             list.push((start_time, Transfer { start_ns: 0, from: from.into(), to: to.into(), bytes, at: row.at }));
         }
-        empty += usize::from(number(&row, bytes)? == 0 && back == 0);
+        empty += usize::from(bytes == 0 && back == 0);
     }
     let mut left_out = Vec::new();
     for (count, noun) in [(empty, "record without bytes"), (own, "record of an address with itself")] {
@@ -56,18 +65,6 @@ pub fn read(text: &str) -> Result<Transfers, Error> {
         }
     }
     Ok(Transfers::since_the_first(list, left_out))
-}
-
-fn address(row: &CsvRow, column: usize) -> Result<&str, Error> {
-    match row.cell(column) {
-        "" => Err(Error::text(row.at, "this record lacks an address", "expected two addresses")),
-        address => Ok(address),
-    }
-}
-
-fn number(row: &CsvRow, column: usize) -> Result<u64, Error> {
-    let cell = row.cell(column);
-    cell.parse().map_err(|_| Error::text(row.at, format!("`{cell}` is no number of bytes"), "expected a whole number"))
 }
 
 /// Digits of seconds since 1970, up to the year 5138. Milliseconds, as IPFIX counts them, have more since 1973.
@@ -135,12 +132,13 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_lines() {
+    fn errors_have_lines_and_columns() {
         for (from, to, location, name) in [
             ("sa,", "source,", "1:1", "`sa`"),
-            ("23:59:59", "23:99:59", "2:1", ""),
-            (",1500,", ",1.5 M,", "2:1", "`1.5 M`"),
-            ("10.0.0.2", "", "2:1", ""),
+            ("23:59:59", "23:99:59", "2:1", "column `ts`: "),
+            (",1500,", ",1.5 M,", "2:92", "column `ibyt`: `1.5 M`"),
+            ("10.0.0.2", "", "2:56", "column `da`: "),
+            (",120\n", ",x\n", "2:99", "column `obyt`: `x`"),
         ] {
             let text = OLD.replacen(from, to, 1);
             let error = read(&text).unwrap_err();

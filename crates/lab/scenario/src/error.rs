@@ -178,6 +178,12 @@ impl SpannedError {
         }
     }
 
+    /// Adds the column of a table to the message.
+    pub(crate) fn in_column(mut self, name: &str) -> Self {
+        self.message = format!("column `{name}`: {}", self.message);
+        self
+    }
+
     /// The same error, `by` bytes later in its text.
     pub(crate) fn shifted(mut self, by: usize) -> Self {
         if self.origin != SourceSpan::NOWHERE {

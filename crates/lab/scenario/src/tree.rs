@@ -236,7 +236,7 @@ fn from_value(value: Spanned<DeValue<'_>>, source: u32) -> Result<Node, SpannedE
 }
 
 /// Refuses control characters, those of Unicode's bidirectional algorithm too: names and labels are written to terminals.
-fn printable(text: String, origin: SourceSpan) -> Result<String, SpannedError> {
+pub(crate) fn printable(text: String, origin: SourceSpan) -> Result<String, SpannedError> {
     let is_wrong = |c: &char| match c {
         '\n' | '\r' | '\t' => false,
         '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,

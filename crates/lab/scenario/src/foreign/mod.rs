@@ -86,7 +86,7 @@ pub(crate) struct ForeignTraffic {
 
 enum Unplaced {
     Messages(schedule::BuiltSchedule),
-    Transfers(Vec<transfers::ParsedTransfer>),
+    Transfers(transfers::ParsedTransfers),
 }
 
 impl ForeignTraffic {
@@ -94,7 +94,7 @@ impl ForeignTraffic {
     pub(crate) fn hosts(&self) -> usize {
         match &self.contents {
             Unplaced::Messages(built) => built.ranks,
-            Unplaced::Transfers(sent) => transfers::ends(sent).len(),
+            Unplaced::Transfers(sent) => transfers::ends(&sent.list).len(),
         }
     }
 
@@ -102,7 +102,7 @@ impl ForeignTraffic {
     pub(crate) fn last(&self) -> Span {
         match &self.contents {
             Unplaced::Messages(built) => built.computes,
-            Unplaced::Transfers(sent) => sent.iter().map(|sent| sent.start).max().unwrap_or(Span::ZERO),
+            Unplaced::Transfers(sent) => sent.list.iter().map(|sent| sent.start).max().unwrap_or(Span::ZERO),
         }
     }
 

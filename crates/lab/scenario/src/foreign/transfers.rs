@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use formats::ByteRange;
 use formats::counted;
-use formats::flows::QuotedFlow;
-use formats::transfers::Transfers;
+use formats::flows::{FlowColumns, FlowList, QuotedFlow};
+use formats::graph::Quoted;
+use formats::transfers::{Transfer, Transfers};
 use units::{Bytes, Span};
 
 use super::{Foreign, ForeignFlow, ForeignTraffic, HostNames, NetworkSource, Unplaced, flow_size};
@@ -18,7 +18,7 @@ use crate::decode::Field;
 use crate::error::{SourceSpan, SpannedError};
 use crate::kind::FileKind;
 use crate::quantity::MAX_SPAN;
-use crate::tree::{Node, Value};
+use crate::tree::{Node, Value, printable};
 
 /// Flows as plain CSV.
 pub(crate) const PLAIN: FileKind = FileKind {
@@ -77,10 +77,35 @@ impl TrafficFormat {
 /// A transfer with its values read.
 pub(super) struct ParsedTransfer {
     pub(super) start: Span,
-    from: String,
-    to: String,
+    from: TransferEnd,
+    to: TransferEnd,
     bytes: u64,
+    /// Position of its size.
+    bytes_at: SourceSpan,
+}
+
+/// Sender or receiver of a transfer.
+struct TransferEnd {
+    name: String,
+    /// Its position.
     origin: SourceSpan,
+}
+
+/// Transfers of a file.
+pub(super) struct ParsedTransfers {
+    pub(super) list: Vec<ParsedTransfer>,
+    /// Columns of the file, where errors name them.
+    columns: Option<FlowColumns>,
+}
+
+impl ParsedTransfers {
+    /// Adds the column of the sizes to an error.
+    fn in_bytes(&self, error: SpannedError) -> SpannedError {
+        match &self.columns {
+            Some(columns) => error.in_column(&columns.bytes),
+            None => error,
+        }
+    }
 }
 
 /// Reads traffic.
@@ -92,7 +117,7 @@ pub(crate) fn transfers(file: Foreign<'_>, format: TrafficFormat) -> Result<Fore
         TrafficFormat::Netflow => dated(formats::netflow::read(file.text()?).map_err(error)?, file.source, &mut notes),
         TrafficFormat::Capture => dated(formats::capture::read(file.bytes).map_err(error)?, None, &mut notes),
     };
-    if sent.is_empty() {
+    if sent.list.is_empty() {
         let message = format!("`{}` has no transfer", file.name);
         return Err(SpannedError::new(SourceSpan::NOWHERE, message).help("expected at least one with some bytes"));
     }
@@ -104,73 +129,82 @@ pub(crate) fn transfers(file: Foreign<'_>, format: TrafficFormat) -> Result<Fore
 
 /// The flows on hosts of a network.
 pub(super) fn on(
-    sent: &[ParsedTransfer],
+    sent: &ParsedTransfers,
     host_names: &HostNames,
     network: NetworkSource,
     placement: Placement,
     notes: &mut Vec<String>,
 ) -> Result<Vec<ForeignFlow>, SpannedError> {
     let hosts = hosts(sent, host_names, network, placement, notes)?;
-    let listed = |sent: &ParsedTransfer| {
-        let [src, dst] = [&sent.from, &sent.to].map(|end| hosts[end.as_str()].clone());
-        let bytes = flow_size(sent.bytes, PAYLOAD.get().into(), sent.origin)?;
-        Ok(ForeignFlow { start: Some(sent.start), src, dst, bytes: Some(bytes), after: Vec::new() })
+    let listed = |transfer: &ParsedTransfer| {
+        let [src, dst] = [&transfer.from, &transfer.to].map(|end| hosts[end.name.as_str()].clone());
+        let bytes = flow_size(transfer.bytes, PAYLOAD.get().into(), transfer.bytes_at);
+        let bytes = bytes.map_err(|error| sent.in_bytes(error))?;
+        Ok(ForeignFlow { start: Some(transfer.start), src, dst, bytes: Some(bytes), after: Vec::new() })
     };
-    sent.iter().map(listed).collect()
+    sent.list.iter().map(listed).collect()
 }
 
 /// Reads the values of plain CSV flows, which have units.
-fn plain(flows: Vec<QuotedFlow>, source: Option<u32>) -> Result<Vec<ParsedTransfer>, SpannedError> {
-    let read = |flow: QuotedFlow| {
-        let node = |text: &str, at: ByteRange| Node {
-            value: Value::string(text),
-            origin: SourceSpan::new(source, at.range()),
-        };
-        let origin = SourceSpan::new(source, flow.at.range());
-        if flow.from == flow.to {
-            return Err(SpannedError::new(origin, format!("`{}` sends to itself", flow.from))
-                .label("expected two different hosts"));
-        }
-        let start = Span::decode(&node(&flow.start.text, flow.start.at)).map_err(|error| {
-            let bare = flow.start.text.parse::<f64>().is_ok();
-            if bare { error.help("give a unit, as in 100us, or name the column start_us, start_s, ...") } else { error }
-        })?;
-        let bytes = Bytes::decode(&node(&flow.bytes.text, flow.bytes.at))?.get();
-        Ok(ParsedTransfer { start, from: flow.from, to: flow.to, bytes, origin })
+fn plain(file: FlowList, source: Option<u32>) -> Result<ParsedTransfers, SpannedError> {
+    let FlowList { columns, flows } = file;
+    let origin = |cell: &Quoted| SourceSpan::new(source, cell.at.range());
+    let node = |cell: &Quoted| Node { value: Value::string(&cell.text), origin: origin(cell) };
+    let end = |cell: Quoted, column: &str| {
+        let origin = origin(&cell);
+        let name = printable(cell.text, origin).map_err(|error| error.in_column(column))?;
+        Ok(TransferEnd { name, origin })
     };
-    flows.into_iter().map(read).collect()
+    let read = |flow: QuotedFlow| {
+        let QuotedFlow { start, from, to, bytes } = flow;
+        if from.text == to.text {
+            return Err(SpannedError::new(origin(&to), format!("`{}` sends to itself", from.text))
+                .label(format!("expected another host than in column `{}`", columns.from))
+                .in_column(&columns.to));
+        }
+        let bare = start.text.parse::<f64>().is_ok();
+        let start = Span::decode(&node(&start)).map_err(|error| {
+            let help = "give a unit, as in 100us, or name the column start_us, start_s, ...";
+            if bare { error.help(help) } else { error }.in_column(&columns.start)
+        })?;
+        let size = Bytes::decode(&node(&bytes)).map_err(|error| error.in_column(&columns.bytes))?;
+        let (from, to) = (end(from, &columns.from)?, end(to, &columns.to)?);
+        Ok(ParsedTransfer { start, from, to, bytes: size.get(), bytes_at: origin(&bytes) })
+    };
+    let list = flows.into_iter().map(read).collect::<Result<_, _>>()?;
+    Ok(ParsedTransfers { list, columns: Some(columns) })
 }
 
 /// Transfers that have a date, counted from the first.
-fn dated(transfers: Transfers, source: Option<u32>, notes: &mut Vec<String>) -> Vec<ParsedTransfer> {
+fn dated(transfers: Transfers, source: Option<u32>, notes: &mut Vec<String>) -> ParsedTransfers {
     for item in &transfers.left_out {
         notes.push(format!("left out: {item}"));
     }
     let longest = MAX_SPAN.unsigned_ps() / 1_000;
     let all = transfers.list.len();
-    let kept: Vec<ParsedTransfer> = transfers
-        .list
-        .into_iter()
-        .filter(|transfer| transfer.start_ns < longest)
-        .map(|transfer| ParsedTransfer {
+    let parsed = |transfer: Transfer| {
+        let origin = SourceSpan::new(source, transfer.at.range());
+        ParsedTransfer {
             start: Span::from_ns(i64::try_from(transfer.start_ns).unwrap_or(i64::MAX)),
-            from: transfer.from,
-            to: transfer.to,
+            from: TransferEnd { name: transfer.from, origin },
+            to: TransferEnd { name: transfer.to, origin },
             bytes: transfer.bytes,
-            origin: SourceSpan::new(source, transfer.at.range()),
-        })
-        .collect();
+            bytes_at: origin,
+        }
+    };
+    let kept: Vec<ParsedTransfer> =
+        transfers.list.into_iter().filter(|transfer| transfer.start_ns < longest).map(parsed).collect();
     if kept.len() < all {
         notes.push(format!("left out: {}", counted(all - kept.len(), "transfer over 10^6 s after the first")));
     }
-    kept
+    ParsedTransfers { list: kept, columns: None }
 }
 
 /// Returns the senders and receivers in the order of their first appearance.
 pub(super) fn ends(sent: &[ParsedTransfer]) -> Vec<&str> {
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     let mut ends = Vec::new();
-    for end in sent.iter().flat_map(|sent| [sent.from.as_str(), sent.to.as_str()]) {
+    for end in sent.iter().flat_map(|sent| [sent.from.name.as_str(), sent.to.name.as_str()]) {
         known.entry(end).or_insert_with(|| {
             ends.push(end);
             ends.len()
@@ -181,13 +215,13 @@ pub(super) fn ends(sent: &[ParsedTransfer]) -> Vec<&str> {
 
 /// The host of each of them.
 fn hosts<'a>(
-    sent: &'a [ParsedTransfer],
+    sent: &'a ParsedTransfers,
     host_names: &HostNames,
     network: NetworkSource,
     placement: Placement,
     notes: &mut Vec<String>,
 ) -> Result<BTreeMap<&'a str, HostRef>, SpannedError> {
-    let ends = ends(sent);
+    let ends = ends(&sent.list);
     // Names and numbers of hosts mean those hosts, if the network is the user's.
     let names: BTreeMap<&str, u32> =
         (0..).zip(&host_names.hosts).map(|(number, name)| (name.as_str(), number)).collect();
@@ -201,12 +235,19 @@ fn hosts<'a>(
     if is_given
         && let Some(named) = ends.iter().find(|end| names.contains_key(*end))
         && let Some(unknown) = ends.iter().find(|end| host(end).is_none())
-        && let Some(at) = sent.iter().find(|sent| sent.from == *unknown || sent.to == *unknown)
+        && let Some(transfer) = sent.list.iter().find(|it| it.from.name == *unknown || it.to.name == *unknown)
     {
         let message = format!("`{unknown}` is no host of {}, and `{named}` is one", host_names.network_name);
-        return Err(SpannedError::new(at.origin, message)
+        let is_sender = transfer.from.name == *unknown;
+        let end = if is_sender { &transfer.from } else { &transfer.to };
+        let error = SpannedError::new(end.origin, message)
             .label("expected names of its hosts everywhere, or nowhere")
-            .suggest(unknown, names.keys().copied()));
+            .suggest(unknown, names.keys().copied());
+        let column = sent.columns.as_ref().map(|columns| if is_sender { &columns.from } else { &columns.to });
+        return Err(match column {
+            Some(column) => error.in_column(column),
+            None => error,
+        });
     }
     let assigned = host_names.assign(ends.len(), "senders and receivers", placement)?;
     let shown = |(end, host): (&&str, &HostRef)| match host {

@@ -823,8 +823,8 @@ mod tests {
         let none = GraphOptions::default();
         for (text, options, parts) in [
             ("from,to,delay\na,b,0s\n", none, ["net.csv:2:1", "over zero"]),
-            ("from,to,rate\na,b,5 apples\n", none, ["net.csv:2:1", "unit `apples`"]),
-            ("from,to,rate_MBps\na,b,5\n", none, ["net.csv:2:1", "eight times as many"]),
+            ("from,to,rate\na,b,5 apples\n", none, ["net.csv:2:5", "unit `apples`"]),
+            ("from,to,rate_MBps\na,b,5\n", none, ["net.csv:2:5", "eight times as many"]),
             ("from,to\na,a\n", none, ["net.csv", "1 hosts"]),
             ("from,to\na,b\n", GraphOptions { rate: Some("fast"), ..none }, ["--rate:1:1", "fast"]),
             ("from,to\na,b\n", GraphOptions { delay: Some("0s"), ..none }, ["--delay", "over zero"]),

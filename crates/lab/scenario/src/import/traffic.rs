@@ -211,13 +211,33 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_lines() {
+    fn errors_have_lines_and_columns() {
         for (text, base, parts) in [
-            ("start,src,dst,bytes\n0us,a,a,5\n", None, ["t.csv:2:1", "`a` sends to itself"]),
-            ("start,src,dst,bytes\n0us,a,b,0\n", None, ["t.csv:2:1", "a flow of 0 B"]),
+            ("start,src,dst,bytes\n0us,a,a,5\n", None, ["t.csv:2:7", "column `dst`: `a` sends to itself"]),
+            ("start,from,to,bytes\n0us,a,b,0\n", None, ["t.csv:2:9", "column `bytes`: a flow of 0 B"]),
             ("start,src,dst,bytes\n7,a,b,1\n", None, ["t.csv:2:1", "start_us, start_s"]),
-            ("start,src,dst,bytes\n7s,a,b,much\n", None, ["t.csv:2:1", "much"]),
+            ("start,src,dst,bytes\n-7s,a,b,1\n", None, ["t.csv:2:1", "column `start`: "]),
+            ("start,src,dst,size\n7s,a,b,much\n", None, ["t.csv:2:8", "column `size`: expected a size"]),
+            (
+                "start,src,dst,bytes\n7s,a\x1b,b,1\n",
+                None,
+                ["t.csv:2:4", "column `src`: a text with the control character"],
+            ),
+            ("start,src,dst,bytes\n7s,a,,1\n", None, ["t.csv:2:6", "column `dst`: this flow has no receiver"]),
+            ("start,src,dst,bytes\n7s,a,b,1,5\n", None, ["t.csv:2:10", "column 5: this row has 5 fields"]),
+            ("start,src,dst,bytes,cost\n", None, ["t.csv:1:21", "unknown column `cost`"]),
+            ("start,src,dst\n", None, ["t.csv:1:1", "column `bytes` is missing"]),
             ("start,src,dst,bytes\n", None, ["`t.csv` has no transfer", "at least one"]),
+            (
+                "start,src,dst,bytes\n0s,left.host0,left.host1,1\n0s,left.host1,b,1\n",
+                Some(NET),
+                ["t.csv:3:15", "column `dst`: `b` is no host of "],
+            ),
+            (
+                "start,source,dst,bytes\n0s,left.host0,left.host1,1\n0s,b,left.host1,1\n",
+                Some(NET),
+                ["t.csv:3:4", "column `source`: `b` is no host of "],
+            ),
             (
                 "start,src,dst,bytes\n0s,a,b,1\n0s,c,d,1\n0s,e,f,1\n",
                 Some(NET),
@@ -229,7 +249,8 @@ mod tests {
             assert!(parts.iter().all(|part| error.contains(part)), "{parts:?}\n{error}");
         }
         let records = "ts,sa,da,ibyt\n2024-01-01 00:00:00,a,b,x\n";
-        assert!(import(records, TrafficFormat::Netflow, None).unwrap_err().contains("t.csv:2:1"));
+        let error = import(records, TrafficFormat::Netflow, None).unwrap_err();
+        assert!(error.contains("t.csv:2:25") && error.contains("column `ibyt`: `x`"), "{error}");
         let empty = import("ts,sa,da,ibyt\nSummary\n", TrafficFormat::Netflow, None).unwrap_err();
         assert!(empty.contains("has no transfer"), "{empty}");
         assert!(

@@ -326,9 +326,9 @@ fn errors_have_byte_ranges() {
     folder.write("a.et", [200, 200, 200, 4, 1]);
     for (entry, location, name) in [
         ("format = \"goal\"\nfile = \"a.goal\"", "a.goal:18:1", ""),
-        ("format = \"flows\"\nfile = \"a.csv\"", "a.csv:2:1", "`a`"),
+        ("format = \"flows\"\nfile = \"a.csv\"", "a.csv:2:7", "column `dst`: `a`"),
         ("format = \"flows\"\nfile = \"few.csv\"", "kind.toml:12:8", ""),
-        ("format = \"flows\"\nfile = \"typo.csv\"", "typo.csv:3:1", "`left.host1`"),
+        ("format = \"flows\"\nfile = \"typo.csv\"", "typo.csv:3:16", "`left.host1`"),
         ("format = \"simai\"\nfile = \"a.txt\"", "a.txt:1:71", ""),
         ("format = \"simai\"\nfile = \"secret\"", "nowhere", "secret"),
         ("format = \"goal\"\nfile = \"secret\"", "nowhere", "secret"),
