@@ -1,9 +1,10 @@
 //! Exit codes, errors and output of commands.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
+
+use scenario::escape_controls;
 
 /// A command's failure and its exit code.
 #[derive(Debug)]
@@ -12,6 +13,10 @@ pub(crate) enum CommandFailure {
     Run(anyhow::Error),
     /// 2: usage or input; the message is complete and ready to print.
     Input(String),
+    /// 2: a scenario that cannot be used, and what else helps.
+    Scenario(scenario::Error, Vec<String>),
+    /// 2: several files that cannot be used.
+    Files(Vec<CommandFailure>),
     /// 3: something is worse than recorded.
     Regression(String),
     /// 130: interrupted; the message describes the remaining work.
@@ -22,7 +27,7 @@ impl CommandFailure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Run(_) => 1,
-            Self::Input(_) => 2,
+            Self::Input(_) | Self::Scenario(..) | Self::Files(_) => 2,
             Self::Regression(_) => 3,
             Self::Interrupted(_) => 130,
         }
@@ -37,16 +42,42 @@ impl CommandFailure {
     pub(crate) fn file(action: &str, path: &Path, error: &io::Error) -> Self {
         Self::Input(format!("error: cannot {action} `{}`: {error}", path.display()))
     }
+
+    /// Adds a line of help to an error.
+    pub(crate) fn with_help(self, help: String) -> Self {
+        match self {
+            Self::Run(error) => Self::Run(anyhow::anyhow!("{error:#}\nhelp: {help}")),
+            Self::Input(text) => Self::Input(format!("{text}\nhelp: {help}")),
+            Self::Scenario(error, mut helps) => {
+                helps.push(help);
+                Self::Scenario(error, helps)
+            }
+            Self::Files(_) | Self::Regression(_) | Self::Interrupted(_) => self,
+        }
+    }
+
+    /// Returns the message, safe for a terminal.
+    fn render(&self, colour: scenario::Colour) -> String {
+        let text = match self {
+            Self::Scenario(error, helps) => {
+                let helps: String = helps.iter().map(|help| format!("\nhelp: {}", escape_controls(help))).collect();
+                return error.render(colour) + &helps;
+            }
+            Self::Files(failures) => {
+                return failures.iter().map(|failure| failure.render(colour)).collect::<Vec<_>>().join("\n\n");
+            }
+            Self::Run(error) => format!("error: {error:#}"),
+            Self::Input(text) => text.clone(),
+            Self::Regression(text) => format!("regression: {text}"),
+            Self::Interrupted(left) => format!("interrupted: {left}"),
+        };
+        escape_controls(&text).into_owned()
+    }
 }
 
 impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Run(error) => write!(f, "error: {error:#}"),
-            Self::Input(text) => f.write_str(text),
-            Self::Regression(text) => write!(f, "regression: {text}"),
-            Self::Interrupted(left) => write!(f, "interrupted: {left}"),
-        }
+        f.write_str(&self.render(scenario::Colour::Plain))
     }
 }
 
@@ -58,10 +89,9 @@ impl From<anyhow::Error> for CommandFailure {
     }
 }
 
-/// A scenario that cannot be used: its message with caret, in colour where that is wanted.
 impl From<scenario::Error> for CommandFailure {
     fn from(error: scenario::Error) -> Self {
-        Self::Input(error.render(if colour() { scenario::Colour::Ansi } else { scenario::Colour::Plain }))
+        Self::Scenario(error, Vec::new())
     }
 }
 
@@ -114,11 +144,7 @@ fn stopped(failure: CommandFailure, finished: usize, of: usize) -> CommandFailur
     match failure {
         failure if finished == 0 => failure,
         CommandFailure::Interrupted(_) => CommandFailure::Interrupted(study::kept(finished, of)),
-        CommandFailure::Input(text) => CommandFailure::Input(format!("{text}\nhelp: {}", study::kept(finished, of))),
-        CommandFailure::Run(error) => {
-            CommandFailure::Run(anyhow::anyhow!("{error:#}\nhelp: {}", study::kept(finished, of)))
-        }
-        CommandFailure::Regression(_) => failure,
+        failure => failure.with_help(study::kept(finished, of)),
     }
 }
 
@@ -165,13 +191,20 @@ pub(crate) fn colour() -> bool {
 }
 
 /// Prints a text on standard output. A closed pipe is not an error: the work continues and the command ends normally.
+///
+/// Control characters are escaped here and in [`print_stderr`], because a text may quote files.
 pub(crate) fn print(text: &str) -> Result<(), CommandFailure> {
     printed(text).map(drop)
 }
 
 /// Prints a text on standard output. Returns whether standard output is still read: for output without an end.
 pub(crate) fn printed(text: &str) -> Result<bool, CommandFailure> {
-    is_read(write_text(&mut io::stdout().lock(), text))
+    is_read(write_text(&mut io::stdout().lock(), &escape_controls(text)))
+}
+
+/// Prints a text with colours on standard output. Parts of it that may quote files have been escaped.
+pub(crate) fn print_coloured(text: &str) -> Result<(), CommandFailure> {
+    is_read(write_text(&mut io::stdout().lock(), text)).map(drop)
 }
 
 /// Returns whether standard output is read, by the result of a write.
@@ -192,7 +225,13 @@ pub(crate) fn print_usage(error: &clap::Error) -> Result<(), CommandFailure> {
 
 /// Prints a message on standard error. A failure to write is ignored.
 pub(crate) fn print_stderr(text: &str) {
-    let _ = write_text(&mut io::stderr().lock(), text);
+    let _ = write_text(&mut io::stderr().lock(), &escape_controls(text));
+}
+
+/// Prints a failure on standard error, in colour where that is wanted. A failure to write is ignored.
+pub(crate) fn print_failure(failure: &CommandFailure) {
+    let colour = if colour() { scenario::Colour::Ansi } else { scenario::Colour::Plain };
+    let _ = write_text(&mut io::stderr().lock(), &failure.render(colour));
 }
 
 /// Prints notes about a lock.
@@ -200,41 +239,8 @@ pub(crate) fn print_lock_notes(directory: &Path, lock: &files::Lock) {
     lock.notes(directory).iter().for_each(|note| print_stderr(note));
 }
 
-/// Makes a text safe for a terminal, because names in it may be from files: control characters are replaced by their
-/// pictures, except line ends, tabs and the sequences that set colours.
-fn sanitized(text: &str) -> Cow<'_, str> {
-    let is_shown = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !text.contains(is_shown) {
-        return Cow::Borrowed(text);
-    }
-    let mut output = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(index) = rest.find(is_shown) {
-        output.push_str(&rest[..index]);
-        rest = &rest[index..];
-        let colour = rest.strip_prefix("\x1b[").and_then(|rest| {
-            let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ';'))?;
-            rest[end..].starts_with('m').then_some(2 + end + 1)
-        });
-        let Some(c) = rest.chars().next() else { break };
-        let length = colour.unwrap_or_else(|| c.len_utf8());
-        match colour {
-            Some(length) => output.push_str(&rest[..length]),
-            // Unicode has pictures of the first 32 and of DEL.
-            None => output.push(match u32::from(c) {
-                code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
-                0x7f => '\u{2421}',
-                _ => char::REPLACEMENT_CHARACTER,
-            }),
-        }
-        rest = &rest[length..];
-    }
-    output.push_str(rest);
-    Cow::Owned(output)
-}
-
 fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {
-    out.write_all(sanitized(text).as_bytes())?;
+    out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') {
         out.write_all(b"\n")?;
     }
@@ -245,15 +251,6 @@ fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {
 mod tests {
     use super::*;
     use results::Summary;
-
-    #[test]
-    fn control_characters_are_replaced() {
-        let plain = "a\tb\nc, \u{e9}";
-        assert!(matches!(sanitized(plain), Cow::Borrowed(same) if same == plain));
-        assert_eq!(sanitized("\x1b[1;31mred\x1b[0m"), "\x1b[1;31mred\x1b[0m");
-        let cleared = sanitized("x\x1b[2J\x1b]0;title\x07y\x7f\u{9b}z\r\x1b[");
-        assert_eq!(cleared, "x\u{241b}[2J\u{241b}]0;title\u{2407}y\u{2421}\u{fffd}z\u{240d}\u{241b}[");
-    }
 
     /// A run with a broken identity ends a command with exit code 1 and is named; other warnings do not.
     #[test]

@@ -46,7 +46,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, self_command: Vec<OsString
     match result {
         Ok(()) => 0,
         Err(failure) => {
-            exit::print_stderr(&failure.to_string());
+            exit::print_failure(&failure);
             failure.code()
         }
     }

@@ -51,13 +51,13 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), CommandFailure> {
                 print(&describe(&path.display().to_string(), &report.runs, &args.schemes))?;
             }
             Ok(_) => {}
-            Err(error) => failures.push(error.to_string()),
+            Err(failure) => failures.push(failure),
         }
     }
     if args.csv && !sheets.is_empty() {
         print_csv(&sheets, None)?;
     }
-    if failures.is_empty() { Ok(()) } else { Err(CommandFailure::Input(failures.join("\n\n"))) }
+    if failures.is_empty() { Ok(()) } else { Err(CommandFailure::Files(failures)) }
 }
 
 /// The maximum number of lines of differences between runs, and of warnings. With one run in full that is about a

@@ -14,13 +14,13 @@ use results::panels::Drawing;
 use results::store::REPORT;
 use results::values::TableValues;
 use results::{InitialWindows, Lookup, RunResults, Summary, find_run, initial_windows};
-use scenario::{Overrides, Scenario};
+use scenario::{Overrides, Scenario, escape_controls};
 use serde_json::{Value, json};
 use study::{Finished, Simulator, Study, program, vary};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{Columns, ReproduceArgs, Scale};
-use crate::exit::{CommandFailure, print, print_lock_notes, print_stderr};
+use crate::exit::{CommandFailure, print, print_coloured, print_lock_notes, print_stderr};
 use crate::named_file::{NamedFile, OutputKind, outside_of, outside_of_results};
 use crate::progress::Terminal;
 use crate::record::{FigureRecord, RecordFolder, RecordRow, natural};
@@ -131,7 +131,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
         }
         let reproduced = run(figure, args)?;
         if !args.common.is_silent() {
-            print(&describe(&reproduced, args.scale, args.common.columns()))?;
+            print_coloured(&describe(&reproduced, args.scale, args.common.columns()))?;
         }
         if args.update_verdicts {
             record(&reproduced, args.scale)?;
@@ -475,6 +475,7 @@ fn verdicts(done: &[Reproduced]) -> Sheet {
     Sheet { name: "claims", title: String::new(), first: "figure", columns, rows: rows.collect() }
 }
 
+/// Describes a figure, in colour where that is wanted. Control characters are escaped.
 fn describe(reproduced: &Reproduced, scale: Scale, columns: Columns) -> String {
     let mut table = crate::table::prose();
     table.set_header(["claim", "paper", "measured", "verdict"]);
@@ -490,7 +491,8 @@ fn describe(reproduced: &Reproduced, scale: Scale, columns: Columns) -> String {
             });
         }
         let text = format!("{}: {}", judged.id, judged.text);
-        table.add_row([Cell::new(text), Cell::new(&judged.paper), Cell::new(&judged.measured), verdict]);
+        let [text, paper, measured] = [&text, &judged.paper, &judged.measured].map(|it| Cell::new(escape_controls(it)));
+        table.add_row([text, paper, measured, verdict]);
     }
     let report = reproduced.out.join(REPORT);
     let mut reasons = String::new();
@@ -505,7 +507,8 @@ fn describe(reproduced: &Reproduced, scale: Scale, columns: Columns) -> String {
     }
     let claims = if reproduced.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
     let trials = causes::described(&reproduced.figure, &reproduced.trials, scale);
-    format!("{claims}\n{reasons}{trials}{averages}report: {}\n", report.display())
+    let rest = format!("{reasons}{trials}{averages}report: {}\n", report.display());
+    format!("{claims}\n{}", escape_controls(&rest))
 }
 
 fn with_recorded(claim: &Claim, judged: &Judgement, scale: Scale) -> String {

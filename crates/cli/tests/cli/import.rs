@@ -285,6 +285,31 @@ fn traffic_is_imported_checked_and_run() {
     assert_eq!(scratch.tree(), before);
 }
 
+#[test]
+fn control_characters_of_a_list_of_flows_are_escaped() {
+    let scratch = Scratch::new("import-control");
+    let hostile = "\u{1b}[31mx\u{1b}]0;t\u{7}\u{9b}2J\u{8}\u{7f}";
+    let before = scratch.tree();
+    for (row, location) in [
+        (format!("0s,{hostile},{hostile},5"), ":2:"),
+        (format!("{hostile},a,b,5"), ":2:1"),
+        (format!("0s,a,b,{hostile}"), ":2:8"),
+        (format!("0s,a,b,5,{hostile}"), ":2:10"),
+        (format!("0s,,{hostile},5"), ":2:4"),
+        (format!("0s,a,{hostile},5"), ":2:6"),
+    ] {
+        scratch.write("flows.csv", &format!("start,src,dst,bytes\n{row}\n"));
+        let ran = scratch.narrows("import flows flows.csv -o no.toml").fails(2, &[&format!("flows.csv{location}")]);
+        assert!(ran.err.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", ran.err);
+        assert!(ran.err.contains("\u{241b}[31mx"), "{:?}", ran.err);
+    }
+    scratch.write("flows.csv", &format!("start,src,dst,bytes,{hostile}\n"));
+    let ran = scratch.narrows("import flows flows.csv -o no.toml").fails(2, &["flows.csv:1:21", "\u{241b}[31mx"]);
+    assert!(ran.err.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", ran.err);
+    std::fs::remove_file(scratch.path("flows.csv")).unwrap();
+    assert_eq!(scratch.tree(), before);
+}
+
 /// The lines of a scenario that are flows.
 fn flows_of(toml: &str) -> Vec<&str> {
     toml.lines().filter(|line| line.contains("src = ")).collect()

@@ -140,6 +140,27 @@ fn colour_needs_a_terminal_and_no_color_disables_it() {
     assert_eq!(on_a_terminal(&scratch, "check bad.toml", true).replace("\r\n", "\n"), printed);
 }
 
+/// On a terminal, errors are in colour. The escape sequences are this program's, not those of a file that they quote.
+#[test]
+fn files_send_no_escape_sequences_to_a_terminal() {
+    let scratch = Scratch::new("hostile");
+    let hostile = "\u{1b}[35mx\u{1b}]0;t\u{7}\u{1b}[2J";
+    scratch.write("comment.toml", &format!("hsots = 1 # {hostile}\n{ONE}"));
+    scratch.write("value.toml", &ONE.replace("hosts = ", &format!("hosts = {hostile} ")));
+    scratch.write("flows.csv", &format!("start,src,dst,bytes\n0s,a,b,{hostile}\n"));
+    let mut lines = vec!["check comment.toml", "run value.toml --out out"];
+    if cfg!(feature = "import") {
+        lines.push("import flows flows.csv -o no.toml");
+    }
+    for line in lines {
+        let shown = on_a_terminal(&scratch, line, false);
+        assert!(shown.contains("\u{241b}[35mx") && shown.contains("\u{1b}["), "{line}: {shown:?}");
+        for sequence in ["\u{1b}[35m", "\u{1b}]", "\u{7}", "\u{1b}[2J"] {
+            assert!(!shown.contains(sequence), "{line}: {shown:?}");
+        }
+    }
+}
+
 #[test]
 fn closed_pipe_is_no_error() {
     let scratch = Scratch::new("pipe");

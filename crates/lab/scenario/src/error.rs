@@ -1,5 +1,6 @@
 //! Errors of scenarios, shown at their location: file, line, column, the line itself, a caret, and accepted values.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -36,7 +37,7 @@ impl Error {
     pub fn render(&self, colour: Colour) -> String {
         match self {
             Self::Invalid(diagnostic) => diagnostic.render(colour),
-            Self::Unreadable(_) => self.to_string(),
+            Self::Unreadable(_) => escape_controls(&self.to_string()).into_owned(),
         }
     }
 }
@@ -85,23 +86,21 @@ impl Diagnostic {
             Colour::Ansi => Renderer::styled(),
             Colour::Plain => Renderer::plain(),
         };
-        let title = Level::ERROR.primary_title(self.message.as_str());
-        // The renderer leaves C1 control characters as they are. The replacement is as long, so that the range holds.
-        let text = self
-            .location
-            .as_ref()
-            .map(|location| location.text.replace(|c| ('\u{80}'..='\u{9f}').contains(&c), "\u{b7}"));
-        let text = text.unwrap_or_default();
+        // Each part may quote a file. The escape sequences of the result are thus the renderer's own.
+        let (message, label) = (escape_controls(&self.message), escape_controls(&self.label));
+        let title = Level::ERROR.primary_title(message);
         let mut group = match &self.location {
             Some(location) => {
-                let caret = AnnotationKind::Primary.span(location.range.clone()).label(self.label.as_str());
-                let snippet = Snippet::source(text.as_str()).path(location.file.as_str()).annotation(caret);
-                title.element(snippet)
+                // The renderer shows pictures of the control characters in a source's line, except of C1. The replacement
+                // of those is as long, so that the range holds.
+                let text = location.text.replace(|c| ('\u{80}'..='\u{9f}').contains(&c), "\u{b7}");
+                let caret = AnnotationKind::Primary.span(location.range.clone()).label(label);
+                title.element(Snippet::source(text).path(escape_controls(&location.file)).annotation(caret))
             }
             None => Group::with_title(title),
         };
         for help in &self.help {
-            group = group.element(Level::HELP.message(help.as_str()));
+            group = group.element(Level::HELP.message(escape_controls(help)));
         }
         renderer.render(&[group]).clone()
     }
@@ -111,6 +110,22 @@ impl std::fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.render(Colour::Plain))
     }
+}
+
+/// Replaces control characters by their pictures, except line ends and tabs: a terminal would execute them, and texts may
+/// quote files. Characters without a picture become U+FFFD.
+pub fn escape_controls(text: &str) -> Cow<'_, str> {
+    let is_escaped = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    // Unicode has pictures of the first 32 and of DEL.
+    let picture = |c: char| match u32::from(c) {
+        code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
+        0x7f => '\u{2421}',
+        _ => char::REPLACEMENT_CHARACTER,
+    };
+    Cow::Owned(text.chars().map(|c| if is_escaped(c) { picture(c) } else { c }).collect())
 }
 
 /// A range of bytes in one of the texts read; the location of a default is [`SourceSpan::NOWHERE`].
@@ -317,6 +332,37 @@ mod tests {
         let Error::Invalid(diagnostic) = error else { unreachable!() };
         let location = diagnostic.location.unwrap();
         assert_eq!((location.line(), location.column()), (2, 7));
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
+        let plain = "a\tb\nc, \u{e9}";
+        assert!(matches!(escape_controls(plain), Cow::Borrowed(same) if same == plain));
+        let escaped = escape_controls("\x1b[1;31mred\x1b[2J\x1b]0;title\x07y\x7f\u{9b}z\r\0");
+        assert_eq!(escaped, "\u{241b}[1;31mred\u{241b}[2J\u{241b}]0;title\u{2407}y\u{2421}\u{fffd}z\u{240d}\u{2400}");
+    }
+
+    /// No part of an error, whatever a file contains, reaches a terminal as an escape sequence.
+    #[test]
+    fn quoted_control_characters_are_escaped_in_errors() {
+        let hostile = "\x1b[35mx\x1b]0;t\x07\u{9b}35m\x08";
+        let location =
+            SourceLocation { file: hostile.to_owned(), text: format!("a {hostile} b").into(), range: 2..hostile.len() };
+        let [message, label, help] = [(); 3].map(|()| hostile.to_owned());
+        let quoting = |location| Diagnostic {
+            message: message.clone(),
+            label: label.clone(),
+            help: vec![help.clone()],
+            location,
+        };
+        let errors = [Some(location), None].map(|location| Error::Invalid(Box::new(quoting(location))));
+        for error in errors.into_iter().chain([Error::Unreadable(hostile.to_owned())]) {
+            let plain = error.render(Colour::Plain);
+            assert!(plain.chars().all(|c| c == '\n' || !c.is_control()), "{plain:?}");
+            let coloured = error.render(Colour::Ansi);
+            assert!(!coloured.contains("\x1b[35m") && !coloured.contains("\x1b]"), "{coloured:?}");
+            assert!(coloured.chars().all(|c| matches!(c, '\n' | '\x1b') || !c.is_control()), "{coloured:?}");
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub use class::FlowClass;
 pub use config::{Cause, Config};
 pub use decode::{Located, NamedValues, replacement};
 pub use distribution::Distribution;
-pub use error::{Colour, Diagnostic, Error, SourceLocation, SourceSpan, nearest};
+pub use error::{Colour, Diagnostic, Error, SourceLocation, SourceSpan, escape_controls, nearest};
 pub use inputs::{FOREIGN, FileContent, Input, LIST, SCENARIO};
 pub use law_plan::{ExternalLawPlan, LawPlan};
 pub use load::{AppliedScale, Scenario, TextPart, as_written, load, parse, text_of};

@@ -238,14 +238,14 @@ impl ReplayPlan {
 /// A failure to build a run again, with where its files are looked for.
 fn with_inputs_help(error: study::Error, args: &ExplainArgs) -> CommandFailure {
     let is_scenario = matches!(error, study::Error::Scenario(_));
-    match error.into() {
-        CommandFailure::Input(text) if is_scenario => CommandFailure::Input(format!(
-            "{text}\nhelp: files that the scenario names are looked for in `{}`; --inputs names another directory. --traits \
-                 needs no files",
-            args.inputs.display()
-        )),
-        other => other,
+    let failure = CommandFailure::from(error);
+    if !is_scenario {
+        return failure;
     }
+    failure.with_help(format!(
+        "files that the scenario names are looked for in `{}`; --inputs names another directory. --traits needs no files",
+        args.inputs.display()
+    ))
 }
 
 /// Runs that were replayed, with their flows.

@@ -7,6 +7,7 @@ use inet_diag::Machine;
 use kernel::LawSocket;
 use kernel::pins::{Pinned, pinned};
 use kernel::tcp_adapter::Config;
+use scenario::escape_controls;
 use serde_json::{Value, json};
 
 use crate::args::KernelStatusArgs;
@@ -46,7 +47,8 @@ pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), CommandFailure> {
         let page = page(args, &mut machine)?;
         if std::io::stdout().is_terminal() {
             // Moves to the top, clears each line to its end, and clears the rest of the screen.
-            let _ = write!(std::io::stdout(), "\x1b[H{}\x1b[J", page.replace('\n', "\x1b[K\n") + "\x1b[K\n");
+            let page = escape_controls(&page).replace('\n', "\x1b[K\n");
+            let _ = write!(std::io::stdout(), "\x1b[H{page}\x1b[K\n\x1b[J");
             let _ = std::io::stdout().flush();
         } else if !printed(&page)? {
             return Ok(());
