@@ -51,8 +51,8 @@ mod prose;
 mod proxy;
 mod python;
 mod reproduce;
-#[cfg(all(target_os = "linux", feature = "transport"))]
 mod score;
+#[cfg(all(target_os = "linux", feature = "transport"))]
 mod services;
 mod signatures;
 mod size;
