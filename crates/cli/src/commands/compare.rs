@@ -11,6 +11,7 @@ use results::compare::{
 use results::settings::{Differing, differing, differing_below};
 use results::store::{Set, load_set};
 use results::{BackendKind, RunResults};
+use serde::Serialize;
 
 use crate::args::CompareArgs;
 use crate::exit::{CommandFailure, print, print_stderr};
@@ -33,8 +34,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
         return Err(nothing_in_common(args, &comparison.only_before, &comparison.only_after));
     }
     if args.json {
-        let json = serde_json::to_value(&comparison).map_err(anyhow::Error::from)?;
-        print(&format!("{json:#}"))?;
+        print(&as_json(&comparison)?)?;
     } else if args.csv.is_requested() {
         print_csv(&[metrics(&comparison)], args.csv.table())?;
     } else {
@@ -45,6 +45,18 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
         worse.insert(0, describe_regressions(&comparison));
     }
     if worse.is_empty() { Ok(()) } else { Err(CommandFailure::Regression(worse.join("\n"))) }
+}
+
+/// Returns a comparison as JSON, after the version of its shape.
+pub(super) fn as_json(comparison: &impl Serialize) -> Result<String, CommandFailure> {
+    #[derive(Serialize)]
+    struct Document<'a, T> {
+        schema: u64,
+        #[serde(flatten)]
+        comparison: &'a T,
+    }
+    let json = serde_json::to_value(Document { schema: 1, comparison }).map_err(anyhow::Error::from)?;
+    Ok(format!("{json:#}"))
 }
 
 /// Reads both sets, and prints their defects and the settings in which they differ.

@@ -42,8 +42,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
         file.write(page(&sides))?;
     }
     if args.json {
-        let json = serde_json::to_value(&sides).map_err(anyhow::Error::from)?;
-        print(&format!("{json:#}"))?;
+        print(&super::compare::as_json(&sides)?)?;
     } else if args.csv.is_requested() {
         print_csv(&[flows(&sides)], args.csv.table())?;
     } else {

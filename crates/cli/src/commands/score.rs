@@ -69,7 +69,7 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), CommandFailure> {
         file.write(text)?;
     }
     if args.json {
-        return print(&format!("{:#}", json!({ "reference": reference, "scores": scores })));
+        return print(&format!("{:#}", json!({ "schema": 1, "reference": reference, "scores": scores })));
     }
     let sheets: Vec<Sheet> = std::iter::once(totals(&scores)).chain(details(&reference, &scores)).collect();
     if args.csv.is_requested() {

@@ -1,6 +1,25 @@
 //! From a run to its report and to a comparison.
 
+use serde_json::Value;
+
 use crate::support::{GRID, ONE, Scratch, keys};
+
+const BOOK: &str = include_str!("../../../../docs/src/reference/results.md");
+
+/// Checks that the book names every key of a comparison or of scores.
+#[track_caller]
+pub(crate) fn documented(value: &Value) {
+    let (_, section) = BOOK.split_once("\n## JSON of `compare` and `score`\n").unwrap();
+    let (shapes, _) = section.split_once("\n| key |").unwrap();
+    match value {
+        Value::Object(object) => object.iter().for_each(|(key, value)| {
+            assert!(shapes.contains(&format!("\"{key}\"")), "the book does not name `{key}`");
+            documented(value);
+        }),
+        Value::Array(values) => values.iter().for_each(documented),
+        _ => {}
+    }
+}
 
 #[test]
 fn a_run_a_report_a_comparison() {
@@ -30,7 +49,9 @@ fn a_run_against_itself_and_against_a_worse_one() {
     let same = scratch.narrows("compare a a").ok();
     assert!(same.out.contains("dctcp against dctcp: "), "{same}");
     let same = scratch.narrows("compare a a --json").ok().json();
-    assert_eq!(keys(&same), ["tolerance", "pairs", "only_before", "only_after"]);
+    assert_eq!(keys(&same), ["schema", "tolerance", "pairs", "only_before", "only_after"]);
+    assert_eq!(same["schema"], 1);
+    documented(&same);
     let rows = same["pairs"][0]["rows"].as_array().unwrap();
     assert!(rows.len() > 10 && rows.iter().all(|row| row["change"] == "same"));
 
@@ -132,7 +153,9 @@ fn two_results_flow_by_flow() {
     assert!(last.starts_with("<!-- narrows compare, "), "{page}");
 
     let json = scratch.narrows("compare a b --flows --json").ok().json();
-    assert_eq!(keys(&json), ["target", "runs", "only_a", "only_b"]);
+    assert_eq!(keys(&json), ["schema", "target", "runs", "only_a", "only_b"]);
+    assert_eq!(json["schema"], 1);
+    documented(&json);
     let run = &json["runs"][0];
     assert_eq!((&run["a_backend"], run["flows"].as_array().unwrap().len()), (&"simulator".into(), 4));
     let group = &run["groups"][0];

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::support::{GRID, Scratch};
+use crate::compare::documented;
+use crate::support::{GRID, Scratch, keys};
 
 #[test]
 fn schemes_are_scored_against_the_best_of_each_cell() {
@@ -16,6 +17,8 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     );
     let scored = scratch.narrows("score r --metric p50(all.slowdown) --save-baseline ref.toml --json").ok();
     let found: Value = serde_json::from_str(&scored.out).unwrap();
+    assert_eq!((keys(&found), &found["schema"]), (vec!["schema", "reference", "scores"], &1.into()));
+    documented(&found);
     let scores = found["scores"].as_array().unwrap();
     assert!(
         scores.iter().all(|score| score["g"].as_f64().unwrap() >= 1.0 && score["w"].as_f64() >= score["g"].as_f64())

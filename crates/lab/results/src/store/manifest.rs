@@ -298,3 +298,45 @@ pub(super) fn hash_of_summary(text: &[u8]) -> Result<FileHash, serde_json::Error
     }
     Ok(FileHash { name: super::SUMMARY.to_owned(), sha256: files::sha256(value.to_string().as_bytes()) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::{PointColumn, PointValue};
+    use crate::testbed;
+
+    const BOOK: &str = include_str!("../../../../../docs/src/reference/results.md");
+
+    /// The table of a run's manifest names its keys, all of them, in their order.
+    #[test]
+    fn the_book_lists_every_key() {
+        let (_, section) = BOOK.split_once("\n## `manifest.json`\n").unwrap();
+        let rows = section.split("\n## ").next().unwrap().lines().filter(|line| line.starts_with("| `"));
+        let documented: Vec<&str> =
+            rows.flat_map(|row| row.split(" | ").next().unwrap_or_default().split('`').skip(1).step_by(2)).collect();
+        // Keys that are missing where their list is empty.
+        let mut run = testbed::results();
+        let rekeyed = Rekeyed {
+            from_key: String::new(),
+            from_code: CodeVersions::default(),
+            old_commit: String::new(),
+            new_commit: String::new(),
+            sample: Vec::new(),
+            sample_seed: 0,
+            columns: 0,
+            values: 0,
+            renamed: Vec::new(),
+        };
+        let scheme = PointColumn { name: "scheme".into(), value: PointValue::Text("uno".into()) };
+        run.manifest.rekeyed = vec![rekeyed];
+        run.manifest.columns = vec![scheme];
+        let list = || vec!["it".to_owned()];
+        (run.manifest.without, run.manifest.traces, run.manifest.laws) = (list(), list(), list());
+        let folder = testbed::TestbedDir::new("manifest-keys");
+        testbed::write_run(folder.path(), &run);
+        let written = std::fs::read(folder.path().join(MANIFEST)).unwrap();
+        let written: Value = serde_json::from_slice(&written).unwrap();
+        let keys: Vec<&str> = written.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(documented, keys);
+    }
+}
