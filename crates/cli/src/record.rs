@@ -1,7 +1,9 @@
 //! Record of reproduced figures: CSV files in `PAPER/results/SCALE` of a directory of papers.
 //!
 //! `figures.csv`, `claims.csv` and `causes.csv` have rows of all figures, and each figure has a file of its tables with
-//! a row per cell. A figure's rows are replaced when that figure is run again; other rows stay as they are.
+//! a row per cell. A figure's rows are replaced when that figure is run again; other rows keep their values. Files are
+//! written in one form, so that equal records are equal bytes: a byte order mark, CRLF line ends and unneeded quotation
+//! marks of a file that was edited are read, and not written again.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write as _};
@@ -413,6 +415,22 @@ mod tests {
         let unnamed = papers.join(OsStr::from_bytes(b"q\xff"));
         std::fs::create_dir_all(unnamed.join(FOLDER)).unwrap();
         assert!(recorded_papers(&papers).unwrap_err().to_string().contains("is not UTF-8"));
+        std::fs::remove_dir_all(&papers).unwrap();
+    }
+
+    #[test]
+    fn edited_files_are_written_in_one_form() {
+        let papers = std::env::temp_dir().join(format!("narrows-record-form-{}", std::process::id()));
+        let folder = RecordFolder::new(&papers, "p", "quick");
+        for figure in ["fig9", "fig10"] {
+            folder.put(figure, record(figure, &["b"], None)).unwrap();
+        }
+        let path = papers.join("p/results/quick/claims.csv");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let edited = format!("\u{feff}{}", text.replace('\n', "\r\n").replace(",b,", ",\"b\","));
+        std::fs::write(&path, edited).unwrap();
+        folder.put("fig9", record("fig9", &["b"], None)).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         std::fs::remove_dir_all(&papers).unwrap();
     }
 
