@@ -19,46 +19,84 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Developer", &["bench", "completions", "man"]),
 ];
 
-/// Former options and subcommands with the one that replaces each. A word may have several: the command decides.
-const RENAMED: &[(&str, &str)] = &[
-    ("--anew", "--force"),
-    ("--checked", "--check-invariants"),
-    ("--as-written", "--no-vary"),
-    ("--newcomer", "--not-in-baseline"),
-    ("--against", "--baseline"),
-    ("--one-law", "--coupled"),
-    ("--eight-lanes-from", "--eight-lane-min"),
-    ("--marks-apart", "--separate-wred"),
-    ("--allow-caller", "--allow-key"),
-    ("--allow", "--allow-key"),
-    ("--least", "--minimize"),
-    ("--over", "--vary"),
-    ("--try", "--vary"),
-    ("--steps", "--steps-per-doubling"),
-    ("--write", "--save-baseline"),
-    ("--cell", "--metric"),
-    ("--only", "--filter"),
-    ("--share", "--slowest"),
-    ("--page", "--markdown"),
-    ("--page", "--results"),
-    ("--markdown", "--results"),
-    ("--record", "--update-verdicts"),
-    ("--on", "--command-host"),
-    ("--with", "--background"),
-    ("--burst", "--gso-max-size"),
-    ("--packet", "--max-udp-payload"),
-    ("--idle", "--idle-timeout"),
-    ("--window", "--stream-window"),
-    ("--keep", "--reusable"),
-    ("--valid", "--ticket-lifetime"),
-    ("--address", "--advertise"),
-    ("--replace", "--overwrite"),
-    ("--hold", "--foreground"),
-    ("--as", "--name"),
-    ("--default", "--set-default"),
-    ("--output", "--out"),
-    ("near", "client"),
-    ("far", "server"),
+/// A former option or subcommand.
+struct Renamed {
+    old: &'static str,
+    new: &'static str,
+    /// The commands that had it.
+    commands: &'static [&'static str],
+}
+
+const fn renamed(old: &'static str, new: &'static str, commands: &'static [&'static str]) -> Renamed {
+    Renamed { old, new, commands }
+}
+
+/// Commands that run scenarios.
+const RUNS: &[&str] = &["demo", "run", "sweep", "merge", "size", "choose", "reproduce", "emulate"];
+const SIMULATES: &[&str] = &["demo", "run", "sweep", "merge", "size", "choose", "reproduce"];
+const SWEEPS: &[&str] = &["run", "sweep", "merge"];
+const SEARCHES: &[&str] = &["size", "choose"];
+/// Ends of the transport.
+const ENDS: &[&str] = &["perf", "send", "recv", "server", "client"];
+const LISTENS: &[&str] = &["perf", "recv", "server"];
+/// Commands that had `--output`.
+const WRITES: &[&str] = &[
+    "plot",
+    "htsim",
+    "hpcc",
+    "goal",
+    "chakra",
+    "msccl",
+    "simai",
+    "flows",
+    "netflow",
+    "pcap",
+    "graphml",
+    "links",
+    "containerlab",
+    "sndlib",
+];
+
+/// Former options and subcommands, and what replaced them in the commands that had them.
+const RENAMED: &[Renamed] = &[
+    renamed("--anew", "--force", RUNS),
+    renamed("--checked", "--check-invariants", SIMULATES),
+    renamed("--over", "--vary", SWEEPS),
+    renamed("--try", "--vary", SEARCHES),
+    renamed("--as-written", "--no-vary", SEARCHES),
+    renamed("--least", "--minimize", SEARCHES),
+    renamed("--steps", "--steps-per-doubling", SEARCHES),
+    renamed("--cell", "--metric", &["score", "choose"]),
+    renamed("--only", "--filter", &["score"]),
+    renamed("--against", "--baseline", &["score", "plot"]),
+    renamed("--newcomer", "--not-in-baseline", &["score", "plot"]),
+    renamed("--write", "--save-baseline", &["score"]),
+    renamed("--share", "--slowest", &["explain"]),
+    renamed("--page", "--markdown", &["compare"]),
+    renamed("--page", "--results", &["reproduce"]),
+    renamed("--markdown", "--results", &["reproduce"]),
+    renamed("--record", "--update-verdicts", &["reproduce"]),
+    renamed("--on", "--command-host", &["emulate"]),
+    renamed("--with", "--background", &["emulate"]),
+    renamed("--burst", "--gso-max-size", &["emulate"]),
+    renamed("--one-law", "--coupled", ENDS),
+    renamed("--packet", "--max-udp-payload", ENDS),
+    renamed("--idle", "--idle-timeout", ENDS),
+    renamed("--window", "--stream-window", ENDS),
+    renamed("--keep", "--reusable", &["perf", "recv"]),
+    renamed("--valid", "--ticket-lifetime", LISTENS),
+    renamed("--address", "--advertise", LISTENS),
+    renamed("--allow", "--allow-key", &["perf", "recv"]),
+    renamed("--allow-caller", "--allow-key", &["server"]),
+    renamed("--replace", "--overwrite", &["recv"]),
+    renamed("--hold", "--foreground", &["load"]),
+    renamed("--as", "--name", &["load"]),
+    renamed("--default", "--set-default", &["load"]),
+    renamed("--eight-lanes-from", "--eight-lane-min", &["sonic"]),
+    renamed("--marks-apart", "--separate-wred", &["sonic"]),
+    renamed("--output", "--out", WRITES),
+    renamed("near", "client", &["proxy"]),
+    renamed("far", "server", &["proxy"]),
 ];
 
 impl Cli {
@@ -71,7 +109,7 @@ impl Cli {
         let words: Vec<OsString> = words.into_iter().collect();
         let matches = command
             .try_get_matches_from_mut(&words)
-            .map_err(|error| suggest_replacement(find_subcommand_of(&Self::command(), &words), error))?;
+            .map_err(|error| suggest_replacement(&Self::command(), &words, error))?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }
 }
@@ -94,22 +132,15 @@ fn command_with_groups() -> clap::Command {
     ))
 }
 
-/// Returns the subcommand that a command line addresses.
-fn find_subcommand_of<'a>(command: &'a clap::Command, words: &[OsString]) -> &'a clap::Command {
+/// Returns the name of the subcommand to which a word of a command line belongs: words before it select the subcommand.
+fn subcommand_of<'a>(command: &'a clap::Command, words: &[OsString], word: &str) -> &'a str {
     let words = words.iter().skip(1).filter_map(|word| word.to_str());
-    words.fold(command, |at, word| at.find_subcommand(word).unwrap_or(at))
+    let before = words.take_while(|it| it.split('=').next() != Some(word));
+    before.fold(command, |at, word| at.find_subcommand(word).unwrap_or(at)).get_name()
 }
 
-/// Returns whether a command has this option or subcommand.
-fn accepts(command: &clap::Command, word: &str) -> bool {
-    match word.strip_prefix("--") {
-        Some(long) => command.get_arguments().any(|arg| arg.get_long() == Some(long)),
-        None => command.find_subcommand(word).is_some(),
-    }
-}
-
-/// Adds the new name to the error for a word that was renamed, if the command has the new one.
-fn suggest_replacement(command: &clap::Command, mut error: clap::Error) -> clap::Error {
+/// Adds the new name to the error for a word that was renamed, if its subcommand had the old one.
+fn suggest_replacement(command: &clap::Command, words: &[OsString], mut error: clap::Error) -> clap::Error {
     let kind = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
@@ -117,7 +148,8 @@ fn suggest_replacement(command: &clap::Command, mut error: clap::Error) -> clap:
     };
     let Some(ContextValue::String(word)) = error.get(kind) else { return error };
     let word = word.split('=').next().unwrap_or_default();
-    if let Some((_, new)) = RENAMED.iter().find(|(old, new)| *old == word && accepts(command, new)) {
+    let subcommand = subcommand_of(command, words, word);
+    if let Some(Renamed { new, .. }) = RENAMED.iter().find(|it| it.old == word && it.commands.contains(&subcommand)) {
         for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue] {
             error.remove(kind);
         }
@@ -131,7 +163,7 @@ fn suggest_replacement(command: &clap::Command, mut error: clap::Error) -> clap:
 mod tests {
     use clap::CommandFactory as _;
 
-    use super::{Cli, GROUPS, RENAMED, accepts};
+    use super::{Cli, GROUPS, RENAMED, Renamed};
 
     #[test]
     fn every_command_is_in_one_group() {
@@ -166,26 +198,42 @@ mod tests {
             let text = error_text(line);
             assert!(text.contains(tip), "{line}: {text}");
         }
-        // Other commands never had it.
-        for line in ["narrows laws --page x", "narrows run a.toml --keep", "narrows export near"] {
+        // Other commands never had it, also some that have the new one, or it is before the command.
+        for line in [
+            "narrows laws --page x",
+            "narrows run a.toml --keep",
+            "narrows export near",
+            "narrows run a.toml --output out",
+            "narrows tune a.toml --least 'p99(slowdown)'",
+            "narrows size a.toml --over stop=1ms,2ms",
+            "narrows --checked run a.toml",
+            "narrows --keep recv .",
+            "narrows far proxy",
+        ] {
             assert!(!error_text(line).contains("renamed"), "{line}");
         }
     }
 
+    /// Every command that had an old word has the new one, and the old one no more.
     #[test]
-    fn every_replacement_belongs_to_a_command() {
+    fn every_replacement_belongs_to_its_commands() {
         fn commands<'a>(command: &'a clap::Command, into: &mut Vec<&'a clap::Command>) {
             into.push(command);
             command.get_subcommands().for_each(|command| commands(command, into));
         }
+        let accepts = |command: &clap::Command, word: &str| match word.strip_prefix("--") {
+            Some(long) => command.get_arguments().any(|arg| arg.get_long() == Some(long)),
+            None => command.find_subcommand(word).is_some(),
+        };
         let root = Cli::command();
         let mut all = Vec::new();
         commands(&root, &mut all);
-        for (old, new) in RENAMED {
-            assert!(
-                all.iter().any(|command| accepts(command, new) && !accepts(command, old)),
-                "{old} was renamed to {new}"
-            );
+        for Renamed { old, new, commands } in RENAMED {
+            for name in *commands {
+                let known: Vec<_> = all.iter().filter(|command| command.get_name() == *name).collect();
+                let [command] = known[..] else { panic!("{} commands are called {name}", known.len()) };
+                assert!(accepts(command, new) && !accepts(command, old), "{name}: {old} was renamed to {new}");
+            }
         }
     }
 }
