@@ -225,7 +225,7 @@ fn networks_are_imported_checked_and_run() {
     assert!(scratch.read("both.toml").contains("name = \"Bonn\""));
     scratch.write("links.csv", "from,to,delay\na,b,soon\n");
     let before = scratch.tree();
-    scratch.narrows("import links links.csv -o no.toml").fails(2, &["links.csv:2:", "soon"]);
+    scratch.narrows("import links links.csv -o no.toml").fails(2, &["links.csv:2:5", "soon"]);
     scratch.narrows("import graphml zoo.graphml --rate 10 -o no.toml").fails(2, &["--rate:1:1", "no unit"]);
     scratch.narrows("import graphml units.graphml -o no.toml").fails(2, &["units.graphml:3:3", "2.5", "--unit"]);
     scratch
