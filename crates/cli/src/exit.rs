@@ -60,7 +60,9 @@ impl CommandFailure {
     fn render(&self, colour: scenario::Colour) -> String {
         let text = match self {
             Self::Scenario(error, helps) => {
-                let helps: String = helps.iter().map(|help| format!("\nhelp: {}", escape_controls(help))).collect();
+                let helps: Vec<String> =
+                    helps.iter().map(|help| format!("\nhelp: {}", escape_controls(help))).collect();
+                let helps = helps.concat();
                 return error.render(colour) + &helps;
             }
             Self::Files(failures) => {

@@ -234,7 +234,9 @@ mod tests {
         ) {
             let mut writer = csv::WriterBuilder::new().flexible(true).comment(Some(b'#')).from_writer(Vec::new());
             writer.write_record(["x,", "y", "", ""]).unwrap();
-            rows.iter().for_each(|row| writer.write_record(row).unwrap());
+            for row in rows {
+                writer.write_record(row).unwrap();
+            }
             let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
             let mut table = CsvTable::new(&text).unwrap();
             while let Some(row) = table.next().unwrap() {

@@ -194,6 +194,7 @@ impl SpannedError {
     }
 
     /// Adds the column of a table to the message.
+    #[cfg(feature = "import")]
     pub(crate) fn in_column(mut self, name: &str) -> Self {
         self.message = format!("column `{name}`: {}", self.message);
         self

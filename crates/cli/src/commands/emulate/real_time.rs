@@ -1,7 +1,7 @@
 //! The emulator as the backend of a study: real packets in real time.
 
 mod checks;
-#[cfg_attr(not(feature = "transport"), path = "no_transport.rs")]
+#[cfg_attr(not(feature = "transport"), path = "real_time/no_transport.rs")]
 mod flow_transport;
 mod laws;
 mod programs;

@@ -17,26 +17,6 @@ use crate::args::EmulateArgs;
 use crate::exit::CommandFailure;
 use crate::transport_law::{accepted, needs};
 
-/// Host of the transport's protocol.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TransportHost {
-    /// Sockets, in real time.
-    Sockets,
-    /// An event loop, in virtual time.
-    Virtual,
-}
-
-impl TransportHost {
-    /// Returns the maximum number of flows, each with a connection and a port of its own. With sockets, one thread has to
-    /// read all ports of a host in time.
-    const fn max_flows(self) -> usize {
-        match self {
-            Self::Sockets => 1_000,
-            Self::Virtual => 20_000,
-        }
-    }
-}
-
 /// The idle timeout of a connection: flows wait for their start. The maximum of the transport.
 const IDLE_TIMEOUT: Span = Span::from_s(600);
 /// Bytes of a packet that are no frames: its header and its seal.
@@ -68,13 +48,8 @@ pub(super) fn mtu(built: &BuiltRun, version: IpVersion) -> u16 {
     packet(built, version).max(HANDSHAKE_PAYLOAD).saturating_add(ip_udp(version) as u16)
 }
 
-/// Refuses settings that the transport does not support.
-pub(crate) fn refuse(
-    run: &Run,
-    built: &BuiltRun,
-    host: TransportHost,
-    args: &EmulateArgs,
-) -> Result<(), CommandFailure> {
+/// Refuses settings that the transport does not support, and more than `max_flows` flows.
+pub(crate) fn refuse(run: &Run, built: &BuiltRun, max_flows: usize, args: &EmulateArgs) -> Result<(), CommandFailure> {
     let setup = &built.setup;
     let refused = |reason: String| Err(CommandFailure::Input(format!("error: the transport cannot do this: {reason}")));
     if !args.command.is_empty() {
@@ -97,7 +72,6 @@ pub(crate) fn refuse(
         }
     }
     let flows = setup.flows.len();
-    let max_flows = host.max_flows();
     if flows > max_flows {
         return refused(format!("[[traffic]] makes {flows} flows, and at most {max_flows} are run"));
     }

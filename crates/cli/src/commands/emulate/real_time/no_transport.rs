@@ -1,8 +1,8 @@
 //! The scenario's flows over the transport, which this build does not have.
 
-use router::IpVersion;
 use emulator::{Emulated, RunOptions};
 use experiment::TrafficProgress;
+use router::IpVersion;
 use scenario::{BuiltRun, Run};
 
 use crate::args::EmulateArgs;

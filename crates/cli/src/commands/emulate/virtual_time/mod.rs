@@ -10,14 +10,15 @@ use scenario::{BuiltRun, RealHost, Run};
 use study::{Backend, RunSpec, Stopwatch, StudySize, program};
 use virtual_endpoint::provider::PacketProtection;
 
-use super::transport_plan::{self, TransportHost};
-use super::{burst, ip_version, replay};
+use super::{burst, ip_version, replay, transport_plan};
 use crate::args::{Common, EmulateArgs};
 use crate::exit::CommandFailure;
 use crate::interrupt::interrupted;
 
 /// Maximum number of hosts that send or receive.
 const MAX_HOSTS: usize = 4_096;
+/// Maximum number of flows, each with a connection and a port of its own.
+const MAX_FLOWS: usize = 20_000;
 
 /// Returns the protection of packets.
 #[cfg(feature = "null-crypto")]
@@ -91,7 +92,7 @@ impl VirtualEmulation<'_> {
                 "`host.mss` and `host.header` are {wire} B together, and 512 to 65535 are accepted"
             ));
         }
-        transport_plan::refuse(run, built, TransportHost::Virtual, self.args)?;
+        transport_plan::refuse(run, built, MAX_FLOWS, self.args)?;
         run.check_support(RealHost::Virtual)?;
         costs::host_costs(self.args.host_costs.as_deref())?;
         burst(self.args)?;

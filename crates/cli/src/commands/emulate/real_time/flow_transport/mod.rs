@@ -26,14 +26,16 @@ use units::{Bytes, Span, Time};
 
 use self::tasks::{Spawner, Tasks};
 use crate::args::EmulateArgs;
+use crate::commands::emulate::transport_plan;
 pub(super) use crate::commands::emulate::transport_plan::warnings;
-use crate::commands::emulate::transport_plan::{self, TransportHost};
 use crate::exit::CommandFailure;
 use crate::peer::wait::pause;
 use study::Stopwatch;
 
 /// The port on which endpoints listen.
 const LISTEN_PORT: u16 = 5_001;
+/// Maximum number of flows, each with a connection and a port of its own: one thread has to read all ports of a host in time.
+const MAX_FLOWS: usize = 1_000;
 /// Handshakes at a time: fewer than a listener accepts without address validation.
 const MAX_CONCURRENT_HANDSHAKES: usize = 12;
 /// The maximum time to make all connections.
@@ -82,7 +84,7 @@ type Events = Rc<RefCell<Vec<(usize, FlowEventKind)>>>;
 
 /// Refuses settings that the transport does not support.
 pub(super) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<(), CommandFailure> {
-    transport_plan::refuse(run, built, TransportHost::Sockets, args)
+    transport_plan::refuse(run, built, MAX_FLOWS, args)
 }
 
 /// Runs a scenario's flows that [`refuse`] does not refuse.
