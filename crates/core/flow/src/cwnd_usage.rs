@@ -7,7 +7,10 @@
 //!   [`laws::validation`]; when they apply is decided here.
 //!
 //! Readings of RFC 7661: pipeACK is the maximum delivered in the round trip of an acknowledged packet, over [`SAMPLING`] or
-//! three round trips, in five measuring periods, as §4.2 suggests. An episode of losses or marks begins with the first of
+//! three round trips, in five measuring periods, as §4.2 suggests. Packets of the first round trip measure a part of it, so
+//! pipeACK is undefined until a packet is acknowledged that was sent after the first acknowledgement. In slow start the window
+//! is twice pipeACK (§4.2), if packets fill it to the byte; a window that has no room for another packet is full, so it may
+//! be one packet more. An episode of losses or marks begins with the first of
 //! them that was sent after the last episode began (as laws have it), and its recovery ends with the first acknowledgement of
 //! a packet that left after that. "R" is what was sent again in between.
 
@@ -69,6 +72,8 @@ struct Unused {
     /// Linux: maximum in flight since then.
     used: Bytes,
     pipe: PipeAck,
+    /// Time of the first acknowledgement.
+    acked_since: Option<Time>,
     /// Time since which the window has not been used; none while it is.
     since: Option<Time>,
     episode: Option<UsagePeriod>,
@@ -84,6 +89,29 @@ struct UsagePeriod {
     resent: Bytes,
 }
 
+/// An acknowledged packet, for the measurement of pipeACK.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PipeSample {
+    pub(crate) now: Time,
+    pub(crate) sent_at: Time,
+    /// Payload delivered in its round trip.
+    pub(crate) delivered: Bytes,
+    /// The smoothed round trip.
+    pub(crate) rtt: Span,
+    /// The law's window.
+    pub(crate) window: Bytes,
+    /// Payload of a full packet.
+    pub(crate) mss: u32,
+}
+
+impl Unused {
+    /// Returns whether half of a window is in use, by RFC 7661. A window may be a packet larger than what fills it.
+    fn is_valid(&self, window: Bytes, mss: u32) -> bool {
+        let pipe = self.pipe.max().map(|pipe| pipe.saturating_add(Bytes::new(mss.into())));
+        validation::is_valid(window, pipe)
+    }
+}
+
 impl CwndUsage {
     pub(crate) fn new(rules: CwndValidationConfig, initial: Bytes, now: Time) -> Self {
         let validation = (rules.validation != Validation::Off).then(|| {
@@ -93,6 +121,7 @@ impl CwndUsage {
                 full_at: now,
                 used: Bytes::ZERO,
                 pipe: PipeAck::new(now),
+                acked_since: None,
                 since: None,
                 episode: None,
                 episode_at: None,
@@ -140,30 +169,26 @@ impl CwndUsage {
         validation::after_timeout(law_state.send_limits.window, used, unused.initial)
     }
 
-    /// Returns whether a window is in use, so that it may grow. Call it before an acknowledgement is passed to the law.
-    pub(crate) fn is_valid(&self, window: Bytes) -> bool {
+    /// Returns whether a window is in use, so that it may grow. `mss` is the payload of a full packet. Call it before an
+    /// acknowledgement is passed to the law.
+    pub(crate) fn is_valid(&self, window: Bytes, mss: u32) -> bool {
         let unused = self.validation.as_ref().filter(|unused| unused.rule == Validation::Rfc7661);
-        unused.is_none_or(|unused| validation::is_valid(window, unused.pipe.max()))
+        unused.is_none_or(|unused| unused.is_valid(window, mss))
     }
 
-    /// Records the acknowledgement of a packet sent at `sent_at`; `delivered` is the payload delivered in its round
-    /// trip. Returns the notification for the law after that.
-    pub(crate) fn acked(
-        &mut self,
-        now: Time,
-        sent_at: Time,
-        delivered: Bytes,
-        rtt: Span,
-        window: Bytes,
-    ) -> Option<Notification<'static>> {
+    /// Records the acknowledgement of a packet. Returns the notification for the law after that.
+    pub(crate) fn acked(&mut self, sample: &PipeSample) -> Option<Notification<'static>> {
+        let &PipeSample { now, sent_at, delivered, rtt, window, mss } = sample;
         let unused = self.validation.as_mut().filter(|unused| unused.rule == Validation::Rfc7661)?;
-        unused.pipe.sample(now, delivered, SAMPLING.max(rtt.times(3)));
+        if sent_at >= *unused.acked_since.get_or_insert(now) {
+            unused.pipe.sample(now, delivered, SAMPLING.max(rtt.times(3)));
+        }
         if unused.episode_at.is_some_and(|began| sent_at >= began)
             && let Some(UsagePeriod { pipe, flight, resent }) = unused.episode.take()
         {
             return validation::after_recovery(window, pipe, flight, resent);
         }
-        if validation::is_valid(window, unused.pipe.max()) {
+        if unused.is_valid(window, mss) {
             unused.since = None;
             return None;
         }
@@ -183,10 +208,11 @@ impl CwndUsage {
         sent_at: Time,
         flight: Bytes,
         window: Bytes,
+        mss: u32,
     ) -> Option<Notification<'static>> {
         let unused = self.validation.as_mut().filter(|unused| unused.rule == Validation::Rfc7661)?;
         let pipe = unused.pipe.max().filter(|_| unused.episode_at.is_none_or(|began| sent_at >= began))?;
-        if validation::is_valid(window, Some(pipe)) {
+        if unused.is_valid(window, mss) {
             return None;
         }
         unused.episode_at = Some(now);

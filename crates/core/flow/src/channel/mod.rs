@@ -27,6 +27,7 @@ use subflow::SubflowState;
 use timeout_state::{TimedOutRange, TimeoutState};
 
 use crate::ack_ranges::{AckError, AckRanges};
+use crate::cwnd_usage::PipeSample;
 use crate::law_state::{Lack, LawState, RateChange, SendState};
 use crate::on_ramp_path::OnRampPath;
 use crate::outstanding::{AckedTransmission, Batch, LossEvidence, LossTimer, NotifyLaw, Outstanding};
@@ -559,7 +560,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         let rate_change = self.rate_change;
         let (state, group) = self.parts(subflow);
         let LawGroup { law_state, usage, full_at, paced_at, .. } = group;
-        let limited = !usage.is_valid(law_state.send_limits.window);
+        let limited = !usage.is_valid(law_state.send_limits.window, state.mss);
         let unfilled = (*full_at).max(*paced_at).is_none_or(|at| at < record.sent_at);
         let batch = Batch {
             number,
@@ -581,7 +582,9 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         }
         law_state.read_permit(rate_change, &pacing);
         let (delivered, rtt) = (law_ack.delivered - law_ack.delivered_at_send, state.out.smoothed_rtt());
-        if let Some(notification) = usage.acked(now, law_ack.sent_at, delivered, rtt, law_state.send_limits.window) {
+        let (window, mss) = (law_state.send_limits.window, state.mss);
+        let sample = PipeSample { now, sent_at: law_ack.sent_at, delivered, rtt, window, mss };
+        if let Some(notification) = usage.acked(&sample) {
             self.notify(subflow, &notification);
         }
         if let Some(range) = over {
@@ -660,9 +663,9 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
 
     /// Prepares the law for losses or marks of packets sent at `sent_at` and later that are no longer in flight.
     fn before_reduction(&mut self, now: Time, subflow: u8, sent_at: Time, removed: Bytes) {
-        let LawGroup { law_state, usage, .. } = self.parts(subflow).1;
+        let (state, LawGroup { law_state, usage, .. }) = self.parts(subflow);
         let (window, flight) = (law_state.send_limits.window, law_state.in_flight + removed);
-        if let Some(notification) = usage.before_reduction(now, sent_at, flight, window) {
+        if let Some(notification) = usage.before_reduction(now, sent_at, flight, window, state.mss) {
             self.notify(subflow, &notification);
         }
     }

@@ -20,7 +20,7 @@ use laws::{Ack, ControlLaw, LossCause};
 use units::{Bytes, Time, mul_div};
 
 use super::{Segment, SendState, Sender};
-use crate::cwnd_usage::{CwndUsage, CwndValidationConfig, Validation};
+use crate::cwnd_usage::{CwndUsage, CwndValidationConfig, PipeSample, Validation};
 
 /// Features of Linux's TCP that are enabled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -149,16 +149,17 @@ impl<L: ControlLaw> Sender<L> {
         if !marked.is_zero() {
             self.before_reduction(now, sent_at, acked);
         }
-        let window = self.law().send_limits().window;
-        let unused = self.tcp.as_ref().is_some_and(|tcp| !tcp.usage.is_valid(window));
+        let (window, mss) = (self.law().send_limits().window, self.config.mss);
+        let unused = self.tcp.as_ref().is_some_and(|tcp| !tcp.usage.is_valid(window, mss));
         (self.is_reducing() || unused, self.window_before())
     }
 
     /// Prepares the law for losses or marks of packets sent at `sent_at` and later that are no longer in flight.
     pub(super) fn before_reduction(&mut self, now: Time, sent_at: Time, removed: Bytes) {
         let (window, flight) = (self.law().send_limits().window, self.in_flight() + removed);
+        let mss = self.config.mss;
         if let Some(notification) =
-            self.tcp.as_mut().and_then(|tcp| tcp.usage.before_reduction(now, sent_at, flight, window))
+            self.tcp.as_mut().and_then(|tcp| tcp.usage.before_reduction(now, sent_at, flight, window, mss))
         {
             self.notify(0, &notification);
         }
@@ -167,10 +168,11 @@ impl<L: ControlLaw> Sender<L> {
     /// Updates the window use after an acknowledgement was passed to the law: the window may not have been used for
     /// long.
     pub(super) fn after_ack(&mut self, ack: &Ack) {
-        let (window, rtt) = (self.law().send_limits().window, self.smoothed_rtt());
+        let (window, rtt, mss) = (self.law().send_limits().window, self.smoothed_rtt(), self.config.mss);
         let delivered = ack.delivered - ack.delivered_at_send;
+        let sample = PipeSample { now: ack.now, sent_at: ack.sent_at, delivered, rtt, window, mss };
         let Some(tcp) = &mut self.tcp else { return };
-        if let Some(notification) = tcp.usage.acked(ack.now, ack.sent_at, delivered, rtt, window) {
+        if let Some(notification) = tcp.usage.acked(&sample) {
             self.notify(0, &notification);
         }
     }

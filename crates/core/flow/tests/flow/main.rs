@@ -18,6 +18,7 @@ mod packet_timer;
 mod pair;
 mod partly_new;
 mod same;
+mod slow_start;
 mod stall;
 #[path = "../../fuzz/stream.rs"]
 mod stream;

@@ -1,0 +1,93 @@
+//! Slow start with and without validation of the window.
+
+use flow::{
+    AckRanges, Channel, ChannelConfig, CwndValidationConfig, DataSource, PacketContent, Range, ReturnReason, Validation,
+};
+use laws::{Ack, ControlLaw, LawActions, Loss, SendLimits};
+use units::{Bytes, Span, Time};
+
+const MSS: u32 = 1_000;
+const RTT: Span = Span::from_ms(10);
+
+/// The window grows by what is acknowledged, unless it is not used.
+struct SlowStart(Bytes);
+
+impl ControlLaw for SlowStart {
+    fn on_ack(&mut self, ack: &Ack) {
+        if !ack.app_limited {
+            self.0 += ack.acked;
+        }
+    }
+
+    fn on_loss(&mut self, _: &Loss) {}
+
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(self.0)
+    }
+
+    fn actions(&self) -> LawActions {
+        LawActions::default()
+    }
+}
+
+/// Endless data in packets of this payload.
+struct Endless(u32);
+
+impl DataSource for Endless {
+    type Content = ();
+
+    fn next_bytes(&mut self, _: u32) -> Option<u32> {
+        Some(self.0)
+    }
+
+    fn take(&mut self, _: u8, _: u32) -> PacketContent<()> {
+        PacketContent { bytes: self.0, content: (), is_retransmission: false }
+    }
+
+    fn acked(&mut self, (): ()) {}
+
+    fn lost(&mut self, (): (), _: ReturnReason) {}
+}
+
+/// Returns the number of packets sent in each of eight round trips, from an initial window of 10,000 bytes. Every packet is
+/// acknowledged alone, a round trip after it was sent.
+fn packets_per_round(validation: Validation, payload: u32) -> Vec<u64> {
+    let config =
+        ChannelConfig { usage: CwndValidationConfig { restart: true, validation }, ..ChannelConfig::new(RTT, MSS) };
+    let mut channel = Channel::new(config, SlowStart(Bytes::new(10_000)), Endless(payload), Time::ZERO);
+    // Packets in flight: number and time of the acknowledgement.
+    let mut flight = std::collections::VecDeque::new();
+    let (mut now, mut rounds) = (Time::ZERO, Vec::new());
+    for round in 1..=8 {
+        let mut sent = 0;
+        while now < Time::ZERO + RTT.times(round) {
+            while let Some(packet) = channel.send(now) {
+                flight.push_back((packet.number, now + RTT));
+                sent += 1;
+            }
+            // Packets of one burst arrive a microsecond apart.
+            now = flight.front().map_or(now, |&(_, at)| at.max(now + Span::from_us(1)));
+            if now < Time::ZERO + RTT.times(round + 1) {
+                let (number, _) = flight.pop_front().unwrap();
+                let ranges = [Range { first: number, last: number }];
+                channel
+                    .acked(now, 0, &AckRanges { ranges: &ranges, ecn: None, delay: Span::ZERO, received: &[] })
+                    .unwrap();
+            }
+        }
+        rounds.push(sent);
+    }
+    rounds
+}
+
+/// A sender that fills its window doubles it in each round trip (RFC 7661 §4.2: the factor of two between the window and
+/// pipeACK is that of slow start). So does one whose packets are a little shorter than the MSS, as those of a transport are
+/// whose frames do not fill them.
+#[test]
+fn validation_does_not_slow_down_slow_start() {
+    let plain = packets_per_round(Validation::Off, MSS);
+    assert!(plain.windows(2).all(|pair| pair[1] >= 2 * pair[0] - 2), "{plain:?}");
+    assert_eq!(packets_per_round(Validation::Rfc7661, MSS), plain);
+    let shorter = packets_per_round(Validation::Off, MSS - 3);
+    assert_eq!(packets_per_round(Validation::Rfc7661, MSS - 3), shorter);
+}
