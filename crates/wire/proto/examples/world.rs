@@ -1,4 +1,5 @@
-//! Runs the world of a seed and prints its events: `cargo run -p narrows-proto --example world -- SEED`.
+//! Runs the world of a seed and prints its events: `cargo run -p narrows-proto --example world -- SEED [FORGERY]`. One
+//! packet in FORGERY has forged contents.
 
 #[allow(unreachable_pub, dead_code)]
 #[path = "../tests/world/mod.rs"]
@@ -9,11 +10,13 @@ use world::World;
 use world::scenes::scene;
 
 fn main() -> std::process::ExitCode {
-    let Some(seed) = std::env::args().nth(1).and_then(|text| text.parse().ok()) else {
-        eprintln!("usage: world SEED (a whole number)");
+    let numbers: Option<Vec<u64>> = std::env::args().skip(1).map(|text| text.parse().ok()).collect();
+    let Some((&seed, rest)) = numbers.as_deref().and_then(<[u64]>::split_first) else {
+        eprintln!("usage: world SEED [FORGERY] (whole numbers)");
         return std::process::ExitCode::from(2);
     };
-    let scene = scene(seed);
+    let mut scene = scene(seed);
+    scene.forgery = rest.first().copied().unwrap_or(0);
     println!("{scene:#?}");
     let mut world = World::new(scene);
     world.trace();
