@@ -41,7 +41,7 @@ fn all_data_arrives_under_any_conditions() {
     assert!(failed.is_empty(), "{} of {seed_count}:\n{}", failed.len(), failed[..failed.len().min(20)].join("\n"));
 }
 
-/// The same seed gives the same run.
+/// Two runs of one seed are the same.
 #[test]
 fn a_world_follows_from_its_seed() {
     for seed in 0..50 {
