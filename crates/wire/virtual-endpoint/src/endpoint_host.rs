@@ -83,6 +83,11 @@ impl<A: Application> EndpointHost<A> {
         self.datagrams_sent
     }
 
+    /// Returns the number of connections that are not forgotten.
+    pub fn connections(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Opens a connection from a local port, with up to `settings.paths` paths.
     ///
     /// # Errors
@@ -95,8 +100,22 @@ impl<A: Application> EndpointHost<A> {
         trust: Trust,
         settings: Arc<Settings>,
     ) -> Result<ConnectionHandle, EndpointError> {
+        self.connect_with(now, port, remote, Authentication { trust, secret: None }, settings)
+    }
+
+    /// Opens a connection like [`EndpointHost::connect`], with a ticket if there is one.
+    ///
+    /// # Errors
+    /// If TLS cannot begin.
+    pub fn connect_with(
+        &mut self,
+        now: Time,
+        port: u16,
+        remote: SocketAddr,
+        authentication: Authentication,
+        settings: Arc<Settings>,
+    ) -> Result<ConnectionHandle, EndpointError> {
         let max_paths = settings.paths;
-        let authentication = Authentication { trust, secret: None };
         let handle = self.endpoint.connect_with(now, FourTuple { socket: port, remote }, authentication, settings)?;
         self.add(handle, max_paths);
         Ok(handle)
