@@ -1,14 +1,14 @@
 //! A flood of a listener in virtual time: hosts that connect and fall silent, and holders of a ticket that connect
-//! meanwhile.
+//! meanwhile. The listener and the holders are [`EndpointHost`]s.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv6Addr, SocketAddr};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use flow::Codepoint;
 use laws::{Law, NewReno, PathInfo, newreno};
-use proto::connection::Event;
-use proto::endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Received};
+use proto::connection::{Connection, Event};
+use proto::endpoint::{Authentication, ConnectionHandle, Endpoint, EndpointConfig, Received};
 use proto::four_tuple::FourTuple;
 use proto::frame::{Frame, Frames};
 use proto::header::{Header, LongKind, ParsedPacket, put_long};
@@ -21,9 +21,14 @@ use rustls::crypto::CryptoProvider;
 use rustls::quic::{DirectionalKeys, Keys, Suite, Version};
 use rustls::{CipherSuite, SupportedCipherSuite};
 use units::{Span, Time, mix64};
+use virtual_endpoint::{Application, EndpointHost};
+use virtual_time::{Datagram, Delivery, EventLoop, Host, HostCosts, HostIndex, Network, Step};
 
-const LISTENER: FourTuple =
-    FourTuple { socket: 0, remote: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4_433) };
+const LISTENER_ADDRESS: SocketAddr =
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0xffff, 0, 0, 0, 1)), 4_433);
+/// Port of all other hosts.
+const PORT: u16 = 4_000;
+const LISTENER: FourTuple = FourTuple { socket: PORT, remote: LISTENER_ADDRESS };
 const TICKET: [u8; 8] = [4; 8];
 const SECRET: [u8; 16] = [3; 16];
 /// The round trip of a flood's hosts.
@@ -80,15 +85,18 @@ fn host(network: u64, number: u64) -> SocketAddr {
     address[..4].copy_from_slice(&[0x20, 1, 0x0d, 0xb8]);
     address[4..8].copy_from_slice(&(network as u32).to_be_bytes());
     address[8..].copy_from_slice(&(1 + number).to_be_bytes());
-    (Ipv6Addr::from(address), 4_000).into()
+    (Ipv6Addr::from(address), PORT).into()
+}
+
+fn settings() -> Settings {
+    let law = |path: &PathInfo| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    Settings::new(Service::named("test"), Arc::new(law))
 }
 
 /// Creates a listener, or an endpoint that only connects.
 pub fn endpoint(provider: &Arc<CryptoProvider>, seed: u8, side: Side) -> Endpoint {
-    let law = |path: &PathInfo| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
-    let settings = Settings::new(Service::named("test"), Arc::new(law));
     let identity = Identity::from_seed(provider, &[seed; 32]).expect("an identity");
-    let config = EndpointConfig { settings, provider: provider.clone(), identity };
+    let config = EndpointConfig { settings: settings(), provider: provider.clone(), identity };
     Endpoint::new(Time::ZERO, config, side).expect("an endpoint")
 }
 
@@ -106,7 +114,7 @@ pub struct Initial<'a> {
     /// The ID that its keys follow from.
     pub first_id: &'a [u8],
     pub to: &'a [u8],
-    pub from: proto::Id,
+    pub from: proto::ConnectionId,
     pub token: &'a [u8],
     pub frames: &'a [u8],
 }
@@ -139,8 +147,8 @@ impl Initial<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct FloodClient {
     address: SocketAddr,
-    first_id: proto::Id,
-    own_id: proto::Id,
+    first_id: proto::ConnectionId,
+    own_id: proto::ConnectionId,
 }
 
 impl FloodClient {
@@ -204,26 +212,211 @@ pub fn client_hello(provider: &Arc<CryptoProvider>) -> Vec<u8> {
     hello.expect("a ClientHello")
 }
 
-/// A datagram on its way between the listener and a host.
-struct Datagram {
-    to: FloodEnd,
-    host: SocketAddr,
-    bytes: Vec<u8>,
+/// The listener's application: it admits holders of the ticket.
+struct TicketListener;
+
+impl Application for TicketListener {
+    fn on_event(&mut self, now: Time, _: ConnectionHandle, event: Event, connection: &mut Connection) {
+        match event {
+            Event::Claim(claim) if claim.ticket == TICKET && connection.proves(&Secret::new(SECRET)) => {
+                connection.admit(now);
+            }
+            Event::Claim(_) => connection.refuse(now),
+            _ => {}
+        }
+    }
+
+    fn port_for_path(&mut self, _: ConnectionHandle, _: &[u16]) -> Option<u16> {
+        None
+    }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum FloodEnd {
-    Listener,
-    Host,
-}
-
+/// A holder's application.
+#[derive(Default)]
 struct Holder {
-    endpoint: Endpoint,
-    handle: ConnectionHandle,
-    rtt: Span,
-    called: Time,
-    due: Time,
     admitted: Option<Time>,
+}
+
+impl Application for Holder {
+    fn on_event(&mut self, now: Time, _: ConnectionHandle, event: Event, _: &mut Connection) {
+        if event == Event::Admitted {
+            self.admitted = Some(now);
+        }
+    }
+
+    fn port_for_path(&mut self, _: ConnectionHandle, _: &[u16]) -> Option<u16> {
+        None
+    }
+}
+
+/// All hosts of a flood.
+struct Attackers {
+    flood: Flood,
+    /// Frames of their Initial packets.
+    frames: Vec<u8>,
+    /// Hosts that have connected.
+    count: u64,
+    /// Hosts that fall silent before TLS, and those that take part in it.
+    silent: BTreeMap<SocketAddr, FloodClient>,
+    clients: Endpoint,
+    connections: BTreeMap<SocketAddr, ConnectionHandle>,
+    outbox: VecDeque<Datagram>,
+}
+
+impl Attackers {
+    fn new(provider: &Arc<CryptoProvider>, flood: Flood) -> Self {
+        let mut frames = Vec::new();
+        let hello = client_hello(provider);
+        match flood.last {
+            Last::Ping => Frame::Ping.put(&mut frames),
+            Last::Fragment => Frame::Crypto { offset: 0, data: &hello[..hello.len() - 1] }.put(&mut frames),
+            _ => Frame::Crypto { offset: 0, data: &hello }.put(&mut frames),
+        }
+        Self {
+            flood,
+            frames,
+            count: 0,
+            silent: BTreeMap::new(),
+            clients: endpoint(provider, 2, Side::Client),
+            connections: BTreeMap::new(),
+            outbox: VecDeque::new(),
+        }
+    }
+
+    fn send(&mut self, source: SocketAddr, payload: Vec<u8>) {
+        self.outbox.push_back(Datagram { source, destination: LISTENER_ADDRESS, ecn: 0, payload });
+    }
+
+    /// Sends the first packet of the next host.
+    fn connect(&mut self, now: Time) {
+        let client = FloodClient::new(self.count % self.flood.networks, self.count);
+        self.count += 1;
+        if matches!(self.flood.last, Last::Finished | Last::Auth) {
+            let secret = (TICKET, Secret::new([0; 16]));
+            let handle = self.clients.connect(now, LISTENER, Trust::Anyone, Some(secret)).expect("a connection");
+            self.connections.insert(client.address, handle);
+            return self.transmit(now, client.address, handle);
+        }
+        self.silent.insert(client.address, client);
+        self.send(client.address, client.first(&self.frames));
+    }
+
+    /// Sends the pending packets of a client that takes part in TLS, up to its last packet.
+    fn transmit(&mut self, now: Time, host: SocketAddr, handle: ConnectionHandle) {
+        let mut out = Vec::new();
+        while let Some(transmit) = self.clients.poll_transmit(now, handle, 1, &mut out) {
+            let payload = std::mem::take(&mut out);
+            debug_assert_eq!(payload.len(), transmit.segment);
+            let is_long = payload[0] & 0x80 != 0;
+            if is_long || self.flood.last == Last::Auth {
+                self.send(host, payload);
+            }
+        }
+    }
+}
+
+impl Host for Attackers {
+    type Packet = Datagram;
+
+    fn receive(&mut self, now: Time, datagram: Datagram) {
+        let Datagram { destination: host, mut payload, .. } = datagram;
+        if let Some(&handle) = self.connections.get(&host) {
+            self.clients.on_datagram(now, LISTENER, Codepoint::NotEct, &mut payload);
+            self.transmit(now, host, handle);
+        } else if let Some(second) = self.silent[&host].second(&payload, &self.frames) {
+            self.send(host, second);
+        }
+    }
+
+    fn wake(&mut self, now: Time) {
+        while self.next_wake() <= now {
+            self.connect(now);
+        }
+    }
+
+    fn poll_send(&mut self, _: Time) -> Option<Datagram> {
+        self.outbox.pop_front()
+    }
+
+    fn next_wake(&mut self) -> Time {
+        let interval = 1_000_000_000_000 * self.count;
+        interval.checked_div(self.flood.per_second).map_or(Time::NEVER, Time::from_ps)
+    }
+}
+
+/// A host of the world.
+enum FloodHost {
+    Listener(EndpointHost<TicketListener>),
+    Attackers(Attackers),
+    Holder(EndpointHost<Holder>),
+}
+
+impl FloodHost {
+    fn inner(&mut self) -> &mut dyn Host<Packet = Datagram> {
+        match self {
+            Self::Listener(host) => host,
+            Self::Attackers(host) => host,
+            Self::Holder(host) => host,
+        }
+    }
+}
+
+impl Host for FloodHost {
+    type Packet = Datagram;
+
+    fn receive(&mut self, now: Time, datagram: Datagram) {
+        self.inner().receive(now, datagram);
+    }
+
+    fn wake(&mut self, now: Time) {
+        self.inner().wake(now);
+    }
+
+    fn poll_send(&mut self, now: Time) -> Option<Datagram> {
+        self.inner().poll_send(now)
+    }
+
+    fn next_wake(&mut self) -> Time {
+        self.inner().next_wake()
+    }
+}
+
+/// A network without queues: each datagram takes half of the round trip of its host.
+#[derive(Default)]
+struct DelayNetwork {
+    /// Holders and their round trips, by address.
+    holders: BTreeMap<SocketAddr, (HostIndex, Span)>,
+    on_the_way: BTreeMap<(Time, u64), Delivery<Datagram>>,
+    sent: u64,
+}
+
+impl Network for DelayNetwork {
+    type Packet = Datagram;
+
+    fn accepts_at(&self, _: HostIndex) -> Time {
+        Time::ZERO
+    }
+
+    fn accept(&mut self, now: Time, _: HostIndex, packet: Datagram) {
+        let is_for_listener = packet.destination == LISTENER_ADDRESS;
+        let far = if is_for_listener { packet.source } else { packet.destination };
+        let (host, rtt) = self.holders.get(&far).copied().unwrap_or((ATTACKERS_HOST, FLOOD_RTT));
+        let delivery = Delivery { host: if is_for_listener { LISTENER_HOST } else { host }, packet };
+        self.on_the_way.insert((now.saturating_add(rtt.over(2)), self.sent), delivery);
+        self.sent += 1;
+    }
+
+    fn next_event(&self) -> Time {
+        self.on_the_way.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at)
+    }
+
+    fn advance(&mut self, now: Time, delivered: &mut Vec<Delivery<Datagram>>) {
+        while self.next_event() <= now
+            && let Some((_, delivery)) = self.on_the_way.pop_first()
+        {
+            delivered.push(delivery);
+        }
+    }
 }
 
 /// Outcome of a run.
@@ -237,237 +430,81 @@ pub struct FloodReport {
     pub attackers: u64,
 }
 
+const LISTENER_HOST: HostIndex = HostIndex(0);
+const ATTACKERS_HOST: HostIndex = HostIndex(1);
+
 /// A listener, a flood and holders.
 pub struct FloodWorld {
-    now: Time,
-    flood: Flood,
-    /// Frames of the flood's Initial packets.
-    frames: Vec<u8>,
-    listener: Endpoint,
-    timers: BTreeSet<(Time, ConnectionHandle)>,
-    due: BTreeMap<ConnectionHandle, Time>,
-    datagrams: BTreeMap<(Time, u64), Datagram>,
-    sent: u64,
-    groups: Vec<Vec<SocketAddr>>,
-    holders: BTreeMap<SocketAddr, Holder>,
-    /// Hosts of the flood that fall silent before TLS, and those that take part in it.
-    silent: BTreeMap<SocketAddr, FloodClient>,
-    clients: Endpoint,
-    calls: BTreeMap<SocketAddr, ConnectionHandle>,
+    event_loop: EventLoop<FloodHost, DelayNetwork>,
+    /// Holders of each group, and the times at which they connect.
+    groups: Vec<Vec<(Time, HostIndex)>>,
     max_connections: usize,
 }
 
 impl FloodWorld {
     pub fn new(provider: &Arc<CryptoProvider>, flood: Flood, groups: &[TicketHolders]) -> Self {
-        let mut frames = Vec::new();
-        let hello = client_hello(provider);
-        match flood.last {
-            Last::Ping => Frame::Ping.put(&mut frames),
-            Last::Fragment => Frame::Crypto { offset: 0, data: &hello[..hello.len() - 1] }.put(&mut frames),
-            _ => Frame::Crypto { offset: 0, data: &hello }.put(&mut frames),
-        }
-        let mut world = Self {
-            now: Time::ZERO,
-            flood,
-            frames,
-            listener: endpoint(provider, 1, Side::Listener),
-            timers: BTreeSet::new(),
-            due: BTreeMap::new(),
-            datagrams: BTreeMap::new(),
-            sent: 0,
-            groups: Vec::new(),
-            holders: BTreeMap::new(),
-            silent: BTreeMap::new(),
-            clients: endpoint(provider, 2, Side::Client),
-            calls: BTreeMap::new(),
-            max_connections: 0,
-        };
-        for (at, group) in groups.iter().enumerate() {
-            let network = |number| match group.network {
+        let listener = endpoint(provider, 1, Side::Listener);
+        let mut hosts = vec![
+            FloodHost::Listener(EndpointHost::new(LISTENER_ADDRESS.ip(), listener, TicketListener, 10)),
+            FloodHost::Attackers(Attackers::new(provider, flood)),
+        ];
+        let mut network = DelayNetwork::default();
+        let mut holder = |at: usize, group: &TicketHolders, number: u64| {
+            let of_network = match group.network {
                 HolderNetwork::Flood => number % flood.networks,
                 HolderNetwork::Other => 1_000_000 + at as u64,
             };
-            let mut addresses = Vec::new();
-            for number in 0..u64::from(group.holders) {
-                let called = FIRST_CALL.saturating_add(group.interval.times(number as u32));
-                let address = host(network(number), u64::MAX / 2 + number);
-                let mut endpoint = endpoint(provider, 3, Side::Client);
-                let secret = Some((TICKET, Secret::new(SECRET)));
-                let handle = endpoint.connect(called, LISTENER, Trust::Anyone, secret).expect("a call");
-                let (due, rtt) = (called, group.rtt);
-                world.holders.insert(address, Holder { endpoint, handle, rtt, called, due, admitted: None });
-                addresses.push(address);
-            }
-            world.groups.push(addresses);
-        }
-        world
+            let (address, index) = (host(of_network, u64::MAX / 2 + number), HostIndex(hosts.len() as u32));
+            let endpoint = endpoint(provider, 3, Side::Client);
+            hosts.push(FloodHost::Holder(EndpointHost::new(address.ip(), endpoint, Holder::default(), 10)));
+            network.holders.insert(address, (index, group.rtt));
+            (FIRST_CALL.saturating_add(group.interval.times(number as u32)), index)
+        };
+        let groups = groups
+            .iter()
+            .enumerate()
+            .map(|(at, group)| (0..u64::from(group.holders)).map(|number| holder(at, group, number)).collect())
+            .collect();
+        Self { event_loop: EventLoop::new(hosts, network, HostCosts::default()), groups, max_connections: 0 }
     }
 
     /// Runs until all holders are admitted, or the last one has waited for `patience`. The flood lasts.
     pub fn run(mut self, patience: Span) -> FloodReport {
-        let last = self.holders.values().map(|holder| holder.called).max().unwrap_or(FIRST_CALL);
-        let (end, mut attackers) = (last.saturating_add(patience), 0);
-        while self.holders.values().any(|holder| holder.admitted.is_none()) {
-            let attack = Time::from_ps(1_000_000_000_000 * attackers / self.flood.per_second.max(1));
-            let attack = if self.flood.per_second == 0 { Time::NEVER } else { attack };
-            let arrival = self.datagrams.first_key_value().map_or(Time::NEVER, |(&(time, _), _)| time);
-            let timer = self.timers.first().map_or(Time::NEVER, |&(time, _)| time);
-            let (holder, address) =
-                self.holders.iter().map(|(&host, holder)| (holder.due, host)).min().expect("a holder");
-            let next = attack.min(arrival).min(timer).min(holder);
-            if next > end {
-                break;
-            }
-            self.now = next;
-            if next == arrival {
-                self.deliver();
-            } else if next == timer {
-                let (_, handle) = self.timers.pop_first().expect("a timer");
-                self.due.remove(&handle);
-                self.listener.on_timer(next, handle);
-                self.serve(handle);
-            } else if next == holder {
-                self.serve_holder(address, None);
-            } else {
-                self.attack(FloodClient::new(attackers % self.flood.networks, attackers));
-                attackers += 1;
-            }
-            self.max_connections = self.max_connections.max(self.due.len());
+        let mut calls: Vec<(Time, HostIndex)> = self.groups.iter().flatten().copied().collect();
+        calls.sort_unstable();
+        let settings = Arc::new(settings());
+        for &(at, host) in &calls {
+            while self.step(at) != Step::Idle {}
+            let FloodHost::Holder(holder) = self.event_loop.host(host) else { unreachable!("a holder") };
+            let authentication = Authentication { trust: Trust::Anyone, secret: Some((TICKET, Secret::new(SECRET))) };
+            holder.connect_with(at, PORT, LISTENER_ADDRESS, authentication, settings.clone()).expect("a connection");
+            self.event_loop.wake(host);
         }
-        let took = |host| {
-            let holder: &Holder = &self.holders[host];
-            Some(holder.admitted?.since(holder.called))
+        let last = calls.last().map_or(FIRST_CALL, |&(at, _)| at);
+        let is_admitted = |host: &FloodHost| match host {
+            FloodHost::Holder(holder) => holder.application.admitted.is_some(),
+            _ => true,
         };
-        let took = self.groups.iter().map(|group| group.iter().map(took).collect()).collect();
-        FloodReport { took, max_connections: self.max_connections, attackers }
+        while self.step(last.saturating_add(patience)) != Step::Idle && !self.event_loop.hosts().all(is_admitted) {}
+        let Self { mut event_loop, groups, max_connections } = self;
+        let FloodHost::Attackers(Attackers { count: attackers, .. }) = *event_loop.host(ATTACKERS_HOST) else {
+            unreachable!("the flood")
+        };
+        let mut took = |&(called, host): &(Time, HostIndex)| match event_loop.host(host) {
+            FloodHost::Holder(holder) => Some(holder.application.admitted?.since(called)),
+            _ => None,
+        };
+        let took = groups.iter().map(|group| group.iter().map(&mut took).collect()).collect();
+        FloodReport { took, max_connections, attackers }
     }
 
-    fn send(&mut self, after: Span, datagram: Datagram) {
-        self.datagrams.insert((self.now.saturating_add(after), self.sent), datagram);
-        self.sent += 1;
-    }
-
-    /// Returns half of a host's round trip.
-    fn way(&self, host: SocketAddr) -> Span {
-        self.holders.get(&host).map_or(FLOOD_RTT, |holder| holder.rtt).over(2)
-    }
-
-    fn deliver(&mut self) {
-        let (_, Datagram { to, host, mut bytes }) = self.datagrams.pop_first().expect("a datagram");
-        if to == FloodEnd::Host {
-            if self.holders.contains_key(&host) {
-                self.serve_holder(host, Some(bytes));
-            } else {
-                self.answer(host, &mut bytes);
-            }
-            return;
-        }
-        let four_tuple = FourTuple { socket: 0, remote: host };
-        let received = self.listener.on_datagram(self.now, four_tuple, Codepoint::NotEct, &mut bytes);
-        while let Some(handle) = self.listener.poll_evicted() {
-            self.serve(handle);
-        }
-        let (mut out, after) = (Vec::new(), self.way(host));
-        while self.listener.poll_reply(&mut out).is_some() {
-            self.send(after, Datagram { to: FloodEnd::Host, host, bytes: std::mem::take(&mut out) });
-        }
-        if let Received::Connection(handle) | Received::New(handle) = received {
-            self.serve(handle);
-        }
-    }
-
-    /// Handles the requests of a connection at the listener.
-    fn serve(&mut self, handle: ConnectionHandle) {
-        while let Some(event) = self.listener.connection(handle).and_then(proto::connection::Connection::poll_event) {
-            if let (Event::Claim(claim), Some(connection)) = (event, self.listener.connection(handle)) {
-                if claim.ticket == TICKET && connection.proves(&Secret::new(SECRET)) {
-                    connection.admit(self.now);
-                } else {
-                    connection.refuse(self.now);
-                }
-                self.listener.settle(handle);
-            }
-        }
-        let mut out = Vec::new();
-        while let Some(transmit) = self.listener.poll_transmit(self.now, handle, 10, &mut out) {
-            let host = transmit.four_tuple.remote;
-            for bytes in std::mem::take(&mut out).chunks(transmit.segment) {
-                self.send(self.way(host), Datagram { to: FloodEnd::Host, host, bytes: bytes.to_vec() });
-            }
-        }
-        if let Some(before) = self.due.remove(&handle) {
-            self.timers.remove(&(before, handle));
-        }
-        if !self.listener.forget(handle)
-            && let Some(connection) = self.listener.connection(handle)
+    fn step(&mut self, limit: Time) -> Step {
+        let step = self.event_loop.step(limit);
+        if step == Step::Host(LISTENER_HOST)
+            && let FloodHost::Listener(listener) = self.event_loop.host(LISTENER_HOST)
         {
-            let due = connection.next_timer();
-            self.timers.insert((due, handle));
-            self.due.insert(handle, due);
+            self.max_connections = self.max_connections.max(listener.connections());
         }
-    }
-
-    /// Passes a datagram to a holder, or lets it act because its timer is due.
-    fn serve_holder(&mut self, host: SocketAddr, datagram: Option<Vec<u8>>) {
-        let now = self.now;
-        let holder = self.holders.get_mut(&host).expect("a holder");
-        match datagram {
-            Some(mut bytes) => drop(holder.endpoint.on_datagram(now, LISTENER, Codepoint::NotEct, &mut bytes)),
-            None => holder.endpoint.on_timer(now, holder.handle),
-        }
-        let connection = holder.endpoint.connection(holder.handle).expect("a connection");
-        while let Some(event) = connection.poll_event() {
-            if event == Event::Admitted {
-                holder.admitted = Some(now);
-            }
-        }
-        let (mut datagrams, mut out) = (Vec::new(), Vec::new());
-        while let Some(transmit) = holder.endpoint.poll_transmit(now, holder.handle, 10, &mut out) {
-            datagrams.extend(out.chunks(transmit.segment).map(<[u8]>::to_vec));
-            out.clear();
-        }
-        let connection = holder.endpoint.connection(holder.handle).expect("a connection");
-        holder.due = connection.next_timer();
-        for bytes in datagrams {
-            self.send(self.way(host), Datagram { to: FloodEnd::Listener, host, bytes });
-        }
-    }
-
-    /// Starts the connection of a host of the flood.
-    fn attack(&mut self, client: FloodClient) {
-        let host = client.address;
-        if matches!(self.flood.last, Last::Finished | Last::Auth) {
-            let secret = (TICKET, Secret::new([0; 16]));
-            let handle = self.clients.connect(self.now, LISTENER, Trust::Anyone, Some(secret)).expect("a call");
-            self.calls.insert(host, handle);
-            return self.transmit(host, handle);
-        }
-        self.silent.insert(host, client);
-        let bytes = client.first(&self.frames);
-        self.send(FLOOD_RTT.over(2), Datagram { to: FloodEnd::Listener, host, bytes });
-    }
-
-    /// Handles a datagram at a host of the flood.
-    fn answer(&mut self, host: SocketAddr, bytes: &mut [u8]) {
-        if let Some(&handle) = self.calls.get(&host) {
-            self.clients.on_datagram(self.now, LISTENER, Codepoint::NotEct, bytes);
-            return self.transmit(host, handle);
-        }
-        if let Some(bytes) = self.silent[&host].second(bytes, &self.frames) {
-            self.send(FLOOD_RTT.over(2), Datagram { to: FloodEnd::Listener, host, bytes });
-        }
-    }
-
-    /// Sends the pending packets of a client of the flood, up to its last packet.
-    fn transmit(&mut self, host: SocketAddr, handle: ConnectionHandle) {
-        let mut out = Vec::new();
-        while let Some(transmit) = self.clients.poll_transmit(self.now, handle, 1, &mut out) {
-            let bytes = std::mem::take(&mut out);
-            debug_assert_eq!(bytes.len(), transmit.segment);
-            let is_long = bytes[0] & 0x80 != 0;
-            if is_long || self.flood.last == Last::Auth {
-                self.send(FLOOD_RTT.over(2), Datagram { to: FloodEnd::Listener, host, bytes });
-            }
-        }
+        step
     }
 }
