@@ -81,9 +81,5 @@ pub const ID_LEN: usize = 8;
 /// A connection ID issued by an endpoint: it identifies a connection and a path.
 pub type ConnectionId = [u8; ID_LEN];
 
-/// Former name of [`ConnectionId`], used by tests only.
-#[doc(hidden)]
-pub type Id = ConnectionId;
-
 /// Bytes of a stateless reset's token.
 pub const TOKEN_LEN: usize = 16;
