@@ -6,7 +6,8 @@ usage: sim_to_real.py OUT DATA PAGE MACHINE    after docs/sim-to-real.sh has mea
 
 OUT has, for each scenario, the output of `narrows compare --flows --json` for each time it was emulated
 (`two-1.json` and on), and the emulated results themselves (`two-emulated-1`). `stacks-1.json` compares the kernel's TCP with
-the transport. Rows of a scenario that OUT does not have stay as they are.
+the transport, `virtual-two-1.json` and `virtual-eight-1.json` the simulator with the transport in virtual time. Rows of a
+scenario that OUT does not have stay as they are.
 """
 
 import csv
@@ -21,7 +22,9 @@ from typing import Any
 from generated import fill
 
 DOCS = Path(__file__).resolve().parent
-SCENARIOS = ("two", "eight", "deep", "transport", "stacks")
+SCENARIOS = ("two", "eight", "deep", "transport", "stacks", "virtual-two", "virtual-eight")
+# Scenarios that are the same on any machine.
+VIRTUAL = ("virtual-two", "virtual-eight")
 FLOWS = (
     "scenario,scheme,from_s,to_s,item,base_rtt_ms,quantity,unit,a,b,b_min,b_max,difference_percent,runs,"
     "runs_on_target,runs_doubtful"
@@ -32,18 +35,21 @@ LATENESS = (
     "core_max_percent,host_wait_min_percent,host_wait_max_percent,mean_wait_min_us,mean_wait_max_us"
 ).split(",")
 QUEUE = ("queueing delay, ms", "right>right.host0", "queueing delay")
+EIGHT = (
+    ("near flow, Mb/s", "mean of flows 4 to 7", "rate"),
+    ("far flow, Mb/s", "mean of flows 0 to 3", "rate"),
+    QUEUE,
+)
 PAIR = (("near flow, Mb/s", "flow 1", "rate"), ("far flow, Mb/s", "flow 0", "rate"), QUEUE)
 # Columns of the page's table of each scenario: title, item, quantity.
 COLUMNS = {
     "two": PAIR,
-    "eight": (
-        ("near flow, Mb/s", "mean of flows 4 to 7", "rate"),
-        ("far flow, Mb/s", "mean of flows 0 to 3", "rate"),
-        QUEUE,
-    ),
+    "eight": EIGHT,
     "deep": (("rate, Mb/s", "flow 0", "rate"), ("queueing delay, ms", "left>right", "queueing delay")),
     "transport": PAIR,
     "stacks": PAIR,
+    "virtual-two": PAIR,
+    "virtual-eight": EIGHT,
 }
 Row = dict[str, str]
 
@@ -191,6 +197,8 @@ def main() -> int:
             continue
         comparisons = [json.loads((out / f"{name}-{turn}.json").read_text()) for turn in range(1, times + 1)]
         flows += flow_rows(name, comparisons)
+        if name in VIRTUAL:
+            continue
         if name != "stacks":
             lateness += lateness_rows(out, name, times)
         parts["machine"] = f"Measured {times} {'time' if times == 1 else 'times'} with {machine}."

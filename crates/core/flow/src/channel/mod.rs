@@ -421,9 +421,6 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         state.timeouts.sent();
         let attempt = 1 + u8::from(again);
         let number = state.out.sent(&mut group.law_state, Transmission { now, bytes, content, attempt, path: 0 });
-        if group.law_state.lack().is_some() {
-            state.out.mark_limited(number, &group.law_state);
-        }
         if let Some(on_ramp) = &mut state.on_ramp {
             on_ramp.sent(now, number, state.out.sent_packets.first());
         }

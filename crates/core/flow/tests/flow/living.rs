@@ -700,9 +700,9 @@ fn a_sender_without_data_measures_no_bandwidth() {
     assert_eq!(no_data[12..22], [true; 10]);
     assert_eq!(no_data[22..36], [false; 14]);
     assert_eq!(no_data[36..], [true]);
-    // The window was not full before the last message.
-    assert_eq!(unused[..22], [true; 22]);
-    assert_eq!(unused[22..32], [false; 10]);
+    // The window was not full before the last message, whose first ten packets fill it.
+    assert_eq!(unused[..12], [true; 12]);
+    assert_eq!(unused[12..32], [false; 20]);
     assert_eq!(unused[32..], [true; 5]);
     assert_eq!(*resumed, [1, 2, 3].map(|round| Time::ZERO + RTT.times(round)));
 }
@@ -784,8 +784,9 @@ fn pacing_alone_does_not_fill_the_window() {
     let Lacking { unused, no_data, .. } = channel.law(0);
     assert_eq!(unused[..6], [true; 6]);
     assert_eq!(no_data[..2], [false; 2]);
-    // Packets sent before the first acknowledgement are sent while a lack of data is in effect.
-    assert_eq!((&unused[..16], &no_data[6..16]), (&[true; 16][..], &[true; 10][..]));
+    // Packets sent before the first acknowledgement are sent while a lack of data is in effect. They measure no bandwidth,
+    // although pacing holds them back.
+    assert_eq!((&unused[6..16], &no_data[6..16]), (&[false; 10][..], &[true; 10][..]));
     assert_eq!((&unused[16..27], &no_data[16..27]), (&[false; 11][..], &[false; 11][..]));
     assert_eq!((&unused[27..], &no_data[27..35]), (&[true; 9][..], &[false; 8][..]));
 }
