@@ -266,7 +266,7 @@ pub(crate) struct EmulateArgs {
     ///
     /// Hosts run the transport's own protocol code, with real packets and cryptography, over the emulator's network. The
     /// result does not depend on the machine.
-    #[arg(long = "virtual", conflicts_with_all = ["command", "background", "command_host", "no_real_time"])]
+    #[arg(long = "virtual", conflicts_with_all = ["command", "background", "command_host", "pcap", "no_real_time"])]
     pub(crate) virtual_time: bool,
     /// Processing times of virtual hosts, such as `packet=2us,wake_up=50us`. Default: none.
     ///
