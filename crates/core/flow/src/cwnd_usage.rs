@@ -8,9 +8,10 @@
 //!
 //! Readings of RFC 7661: pipeACK is the maximum delivered in the round trip of an acknowledged packet, over [`SAMPLING`] or
 //! three round trips, in five measuring periods, as §4.2 suggests. Packets of the first round trip measure a part of it, so
-//! pipeACK is undefined until a packet is acknowledged that was sent after the first acknowledgement. In slow start the window
-//! is twice pipeACK (§4.2), if packets fill it to the byte; a window that has no room for another packet is full, so it may
-//! be one packet more. An episode of losses or marks begins with the first of
+//! pipeACK is undefined until a packet is acknowledged that was sent after the first acknowledgement. In slow start a window
+//! is twice what was acknowledged in the round trip before it (§4.2): so pipeACK is compared with the window at the beginning
+//! of a round trip, not with what has grown in it since. A window without room for another packet is full, so it may be one
+//! packet more. An episode of losses or marks begins with the first of
 //! them that was sent after the last episode began (as laws have it), and its recovery ends with the first acknowledgement of
 //! a packet that left after that. "R" is what was sent again in between.
 
@@ -74,6 +75,9 @@ struct Unused {
     pipe: PipeAck,
     /// Time of the first acknowledgement.
     acked_since: Option<Time>,
+    /// Beginning of the present round trip, which ends with the acknowledgement of a packet sent later, and the window then.
+    round_since: Time,
+    round_window: Bytes,
     /// Time since which the window has not been used; none while it is.
     since: Option<Time>,
     episode: Option<UsagePeriod>,
@@ -108,7 +112,7 @@ impl Unused {
     /// Returns whether half of a window is in use, by RFC 7661. A window may be a packet larger than what fills it.
     fn is_valid(&self, window: Bytes, mss: u32) -> bool {
         let pipe = self.pipe.max().map(|pipe| pipe.saturating_add(Bytes::new(mss.into())));
-        validation::is_valid(window, pipe)
+        validation::is_valid(window.min(self.round_window), pipe)
     }
 }
 
@@ -122,6 +126,8 @@ impl CwndUsage {
                 used: Bytes::ZERO,
                 pipe: PipeAck::new(now),
                 acked_since: None,
+                round_since: now,
+                round_window: initial,
                 since: None,
                 episode: None,
                 episode_at: None,
@@ -182,6 +188,9 @@ impl CwndUsage {
         let unused = self.validation.as_mut().filter(|unused| unused.rule == Validation::Rfc7661)?;
         if sent_at >= *unused.acked_since.get_or_insert(now) {
             unused.pipe.sample(now, delivered, SAMPLING.max(rtt.times(3)));
+        }
+        if sent_at >= unused.round_since {
+            (unused.round_since, unused.round_window) = (now, window);
         }
         if unused.episode_at.is_some_and(|began| sent_at >= began)
             && let Some(UsagePeriod { pipe, flight, resent }) = unused.episode.take()

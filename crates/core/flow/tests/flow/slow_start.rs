@@ -76,14 +76,16 @@ fn packets_per_round(validation: Validation, payload: u32) -> Vec<u64> {
     for round in 1..=8 {
         let mut sent = 0;
         while now < begin + RTT.times(round) {
-            while let Some(packet) = channel.send(now) {
+            // The NIC takes a microsecond for a packet, so acknowledgements of one burst arrive a microsecond apart, too.
+            if let Some(packet) = channel.send(now) {
                 flight.push_back((packet.number, now + RTT));
                 sent += 1;
             }
-            // Packets of one burst arrive a microsecond apart.
-            now = flight.front().map_or(now, |&(_, at)| at.max(now + Span::from_us(1)));
-            if now < begin + RTT.times(round + 1) {
-                let (number, _) = flight.pop_front().unwrap();
+            now += Span::from_us(1);
+            if let Some(&(number, at)) = flight.front()
+                && at <= now
+            {
+                flight.pop_front();
                 acknowledge(&mut channel, now, number);
             }
         }
