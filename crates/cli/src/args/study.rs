@@ -198,8 +198,9 @@ pub(crate) struct StatusArgs {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Needs root, iproute2 and /dev/net/tun. Hosts are network namespaces, named as in the scenario; in \
-    them, /etc/hosts lists all hosts.\n\nExamples:\n  narrows emulate pair.toml --scheme cubic\n  \
+    after_help = "Needs root, iproute2 and /dev/net/tun; --virtual needs none of them. Without --virtual, hosts are \
+    network namespaces, named as in the scenario; in them, /etc/hosts lists all hosts.\n\nExamples:\n  \
+    narrows emulate pair.toml --scheme cubic\n  narrows emulate pair.toml --scheme cubic --virtual\n  \
     narrows emulate pair.toml --background 'right.host0=iperf3 -s' -- iperf3 -c right.host0\n  \
     narrows emulate pair.toml --command-host left.host0 -- bash"
 )]
@@ -222,7 +223,7 @@ pub(crate) struct EmulateArgs {
     /// A scheme that has such keys is refused otherwise. The results record the dropped keys. May be repeated.
     #[arg(long, value_name = "KEY")]
     pub(crate) without: Vec<String>,
-    /// Results directory. Default: out/NAME-emulated, from the scenario's name.
+    /// Results directory. Default: out/NAME-emulated, with --virtual out/NAME-virtual, from the scenario's name.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Run everything again, and replace finished runs.
@@ -255,8 +256,9 @@ pub(crate) struct EmulateArgs {
     pub(crate) pcap: Vec<(String, PathBuf)>,
     /// Maximum burst size, 1500B to 64KiB.
     ///
-    /// For kernel TCP, the most that it hands to the device at once (GSO size); for --stack narrows, the most that
-    /// leaves at once to catch up with pacing. A simulated host sends packet by packet. Default: 64KiB.
+    /// For kernel TCP, the most that it hands to the device at once (GSO size); for --stack narrows and --virtual, the
+    /// most that leaves at once to catch up with pacing. A simulated host sends packet by packet. Default: 64KiB, with
+    /// --virtual one packet.
     #[arg(long, value_name = "SIZE")]
     pub(crate) gso_max_size: Option<String>,
     /// Transport that carries the scenario's flows.
@@ -279,7 +281,7 @@ pub(crate) struct EmulateArgs {
     #[cfg(feature = "null-crypto")]
     #[arg(long, requires = "virtual_time")]
     pub(crate) null_crypto: bool,
-    /// Number of runs at a time, with --virtual. Default: one a core.
+    /// Maximum number of concurrent runs, with --virtual; results do not depend on it. Default: one per core.
     #[arg(long, value_name = "N", requires = "virtual_time", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// Do not request real-time scheduling.

@@ -6,7 +6,7 @@ use crate::emulate::PAIR;
 use crate::json::is_summary;
 use crate::support::Scratch;
 
-/// The sizes of the transport's packets, and flows that last.
+/// Writes `pair.toml`: [`PAIR`] with the packet sizes of the transport and a stop after 1 s.
 fn pair(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     let sizes = PAIR

@@ -25,7 +25,7 @@ use crate::law_state::LawState;
 /// Rules for a window that the sender does not use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Validation {
-    /// No rule, except that the window does not grow.
+    /// No rule: an unused window stops growing and keeps its size.
     #[default]
     Off,
     /// Linux's rule (RFC 2861 §3.2; `tcp_cwnd_validate`): after a retransmission timeout in which the window was never full,

@@ -1,11 +1,12 @@
-//! The hosts' names and addresses, and which host an address belongs to.
+//! Names and addresses of hosts, and the map from an address to its host.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fabric::{HostId, Network};
 use thiserror::Error;
 
-/// IPv4 addresses begin with 10 and this number, or a later one in datacenters of more hosts than one number has.
+/// Second byte of the IPv4 addresses of the first `HOSTS_IN_BLOCK` hosts of a datacenter; further hosts have higher
+/// numbers.
 const V4_BLOCK: u8 = 198;
 const V4_BLOCKS: u16 = 256 - V4_BLOCK as u16;
 /// Hosts of a datacenter in one block of IPv4 addresses.
@@ -34,7 +35,7 @@ impl IpVersion {
 
 /// Error of a network with more hosts than addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("datacenter {datacenter} has {hosts} hosts, and there are addresses for 256 datacenters of 14732 hosts")]
+#[error("no address for host {hosts} of datacenter {datacenter}; 256 datacenters of 14732 hosts have addresses")]
 pub struct TooManyHosts {
     /// The datacenter.
     pub datacenter: u16,

@@ -1,4 +1,5 @@
-//! A network of IP packets: those that hosts send pass the ports of their path, modelled by [`fabric`], and are delivered.
+//! A network for IP packets. A packet passes the output ports of its path, which [`fabric`] models, and is then
+//! delivered.
 //!
 //! [`Router`] is sans-IO: the caller passes packets and times, and receives the due deliveries. The emulator drives it
 //! with TUN devices in real time, the virtual hosts with an event loop in virtual time.

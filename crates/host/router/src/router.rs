@@ -1,9 +1,9 @@
-//! The network: packets that a host sends pass the ports of their path and are delivered. It uses no clock
-//! and no device; the caller passes the time, and receives the due deliveries.
+//! The router: it moves the packets of hosts through the ports of their path and delivers them. It uses no clock and no
+//! device; the caller passes the time, and receives the due deliveries.
 //!
-//! Everything happens in the order (time, link), as in the simulator: arrivals at the far end of links, then ports that
-//! begin to serve waiting segments, then segments held by hosts. Each is computed for the time at which it is due, so a
-//! late call does not change the result.
+//! Events of one time are processed in the order of `Event`, then by link, node or host: arrivals at the far end of
+//! links, ports that begin to serve waiting segments, decisions of nodes with a shared buffer, segments held for hosts.
+//! Each event is processed for the time at which it is due, so a late call does not change the result.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -46,12 +46,13 @@ pub struct RefusedPackets {
     pub unwritable: u64,
 }
 
-/// Time in which a router is called.
+/// Real or virtual time, in which the caller drives a router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RouterTime {
-    /// Calls may be late, and are made as seldom as possible: at [`Router::next_at`].
+    /// Real time: the caller calls at [`Router::next_at`], not for each event but in time for each delivery, and may be
+    /// late.
     Real,
-    /// A call for each event, at its time: at [`Router::next_event`].
+    /// Virtual time: the caller calls at [`Router::next_event`], once for each event, never late.
     Virtual,
 }
 
@@ -232,8 +233,9 @@ impl Router {
         }
     }
 
-    /// Accepts a packet from a host's kernel: the first `length` bytes of `buffer`, which may be swapped for another
-    /// buffer. All events due by `now` have been handled.
+    /// Accepts a packet from a host: the first `length` bytes of `buffer`, in the form of a TUN device with a virtio
+    /// header. The router may keep `buffer` and leave another one in its place. The caller has processed all events due
+    /// by `now`.
     pub fn accept(
         &mut self,
         host: HostId,
@@ -315,7 +317,8 @@ impl Router {
         self.events.peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
     }
 
-    /// Returns the time from which a host's NIC has a backlog of at most `slack`.
+    /// Returns the time from which a host's NIC has a backlog of at most `slack`; [`Time::NEVER`] while PFC pauses it
+    /// with a backlog of at least `slack`.
     pub fn nic_accepts_at(&self, host: HostId, slack: Span) -> Time {
         let uplink = self.network.uplink(host);
         match &self.shared[self.network.hosts()[host.index()].index()] {

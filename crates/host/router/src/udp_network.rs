@@ -64,8 +64,8 @@ impl<O: DepartureObserver> Observer for Collector<'_, O> {
 }
 
 impl<O: DepartureObserver> UdpNetwork<O> {
-    /// Creates a network. `hosts` are those of the event loop, in its order; datagrams for others are lost. A NIC accepts
-    /// a packet once those before it take at most `nic_backlog`.
+    /// Creates a network. `hosts` has the network's host for each [`HostIndex`]; datagrams to other hosts are lost. A
+    /// NIC accepts another packet once the transmission time of its queue is at most `nic_backlog`.
     pub fn new(router: Router, hosts: Vec<HostId>, nic_backlog: Span, departures: O) -> Self {
         let indices = (0..).zip(&hosts).map(|(index, &host)| (host, HostIndex(index))).collect();
         Self { router, hosts, indices, nic_backlog, frame: vec![0; MAX_FRAME], departures }

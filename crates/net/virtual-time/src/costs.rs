@@ -2,10 +2,11 @@
 
 use units::Span;
 
-/// Processing times of a host, one processor each. Zero for all is an ideal host, which does everything at once.
+/// Processing times of a host with one processor. If all are zero, the host is ideal: it does everything at once.
 ///
-/// A host sleeps until a packet arrives or a timer expires. It then takes `wake_up`, handles the packets that have arrived,
-/// lets timers expire, sends, and repeats that until nothing is left. Packets that arrive meanwhile wait.
+/// A host sleeps until a packet arrives or a timer expires. After `wake_up` it handles the packets in its receive
+/// queue, then expired timers, then sends. It repeats these steps until nothing is left to do, then sleeps. Packets
+/// that arrive while the processor is busy wait in the receive queue.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HostCosts {
     /// Time from an event to the first work of a sleeping host.

@@ -7,7 +7,8 @@ use units::{Span, Time};
 
 use crate::costs::HostCosts;
 
-/// Number of calls without progress of time from which on a host or network is broken.
+/// Maximum number of steps, or of calls of one host within a step, without progress of virtual time. More are a bug of
+/// a host or of the network.
 const MAX_CALLS_AT_ONE_TIME: u32 = 1_000_000;
 
 /// A host's number, from 0.
@@ -29,11 +30,11 @@ pub trait Host {
     /// Handles a packet that has arrived.
     fn receive(&mut self, now: Time, packet: Self::Packet);
 
-    /// Handles expired timers, and lets applications run. Called after packets have been received, at the time of
-    /// [`Host::next_wake`], and after [`EventLoop::wake`].
+    /// Handles expired timers, and runs applications. Called once in each round of a host's work, after the packets of
+    /// that round: a packet, a timer ([`Host::next_wake`]), an idle NIC or [`EventLoop::wake`] begins a round.
     fn wake(&mut self, now: Time);
 
-    /// Returns the next packet to send; none if there is none now. Called as long as the network accepts packets.
+    /// Returns the next packet to send, if any. Called repeatedly while the network accepts packets.
     fn poll_send(&mut self, now: Time) -> Option<Self::Packet>;
 
     /// Returns the time of its next timer; [`Time::NEVER`] if it waits for packets only. Called after
@@ -76,7 +77,7 @@ pub enum Step {
     Network,
     /// Work of a host.
     Host(HostIndex),
-    /// None: nothing is due by the limit, which is the time now.
+    /// No work: no event is due by the limit. The loop's time is now the limit.
     Idle,
 }
 
@@ -109,9 +110,10 @@ struct HostState<H: Host> {
     /// Packets that have arrived and are not handled.
     inbox: VecDeque<H::Packet>,
     stage: Stage,
-    /// Time of its next event, as in the queue.
+    /// Time of its valid entry in `EventLoop::queue`; [`Time::NEVER`] if it has none.
     scheduled: Time,
-    /// Set if it wakes for its NIC: it does so at once, because its processor waits for it.
+    /// Set while the host sleeps until its NIC accepts packets. This wake-up costs no time: the processor waits for the
+    /// NIC.
     waits_for_nic: bool,
 }
 

@@ -217,8 +217,8 @@ fn span(max_us: i64) -> impl Strategy<Value = Span> {
 }
 
 proptest! {
-    /// With any costs every packet arrives as often as it is returned, not before the transmission and the delay, and the
-    /// same run is the same again.
+    /// With any costs, every packet arrives once per transmission, no earlier than transmission time and delay permit,
+    /// and a repeated run has the same result.
     #[test]
     fn every_packet_arrives(
         starts in prop::collection::vec((0u64..200, 0u32..5), 1..20),

@@ -49,13 +49,13 @@ pub struct FlowEvent {
 /// State of a flow at its sender.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SenderState {
-    /// Bytes sent since it began, retransmissions and all transport overhead included.
+    /// Bytes of frames sent since the flow began, retransmissions included, without packet headers and AEAD tags.
     pub sent: Bytes,
     /// Payload acknowledged.
     pub delivered: Bytes,
-    /// The window set by its law; of several laws, the sum.
+    /// The law's window; with several laws, their sum.
     pub window: Bytes,
-    /// The smoothed round trip.
+    /// Smoothed RTT; with several open paths, their mean.
     pub rtt: Span,
     /// Counts of sent and lost packets.
     pub stats: FlowStats,
@@ -132,8 +132,8 @@ impl DrivenFlows {
     }
 }
 
-/// Returns the outcome of a run on packets of a protocol, by its flows and links; without samples of ports, and not
-/// interrupted.
+/// Returns the outcome of a run with real protocol packets. Its port samples and switches are empty and `interrupted`
+/// is false: the caller fills them in.
 pub fn outcome_of_packets(
     flows: Vec<FlowOutcome>,
     flow_samples: Vec<FlowSample>,
@@ -169,7 +169,7 @@ pub fn outcome_of_packets(
 }
 
 /// Note on a run with more samples than are kept.
-pub const TRUNCATED: &str = "there were more samples of flows than are kept: lengthen [monitor] interval";
+pub const TRUNCATED: &str = "flow samples are missing: the limit of samples was reached; lengthen [monitor] interval";
 
 /// Returns a line for each flow with a broken connection, with the reason.
 pub fn broken_connections<'a>(failures: impl IntoIterator<Item = &'a Option<String>>) -> Vec<String> {

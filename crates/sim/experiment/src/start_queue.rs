@@ -44,7 +44,7 @@ impl<'a> StartQueue<'a> {
         Some(flow)
     }
 
-    /// A cause has happened: flows start that waited for it alone, or for it as the last.
+    /// Records that a dependency was met at `now`. Flows without further unmet dependencies get their start time.
     pub fn dependency_met(&mut self, cause: Dependency, now: Time) {
         for flow in self.waits.followers(cause) {
             let known_at = now + self.setup.notice_delay(cause, &self.setup.flows[flow.0 as usize]);

@@ -28,14 +28,14 @@ pub trait Application {
     fn port_for_path(&mut self, handle: ConnectionHandle, known: &[u16]) -> Option<u16>;
 }
 
-/// State of a connection in addition to the protocol's.
+/// Scheduling state of a connection.
 #[derive(Debug)]
 pub struct Slot {
-    /// Its next timer, as in the set of timers.
+    /// Time of its entry in `EndpointHost::timers`; [`Time::NEVER`] if it has none.
     timer: Time,
-    /// Set if it is in the queue of connections with possible packets or events.
+    /// Set while it is in `EndpointHost::ready`.
     is_ready: bool,
-    /// Paths that it should have.
+    /// Number of paths that a client keeps open.
     max_paths: u8,
 }
 
@@ -121,7 +121,8 @@ impl<A: Application> EndpointHost<A> {
         Ok(handle)
     }
 
-    /// Calls `act` on a connection and the application, if it exists. A call of [`EventLoop::wake`] must follow.
+    /// Calls `act` with a connection and the application. Returns none if the connection does not exist. The caller
+    /// must then call [`EventLoop::wake`], so that the host sends.
     ///
     /// [`EventLoop::wake`]: virtual_time::EventLoop::wake
     pub fn with<T>(&mut self, handle: ConnectionHandle, act: impl FnOnce(&mut Connection, &mut A) -> T) -> Option<T> {

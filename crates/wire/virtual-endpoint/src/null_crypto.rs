@@ -1,4 +1,5 @@
-//! Packets in the clear. A build with sockets must not contain this module: `virtual_time.rs` in the tests of `cli` looks for its symbols.
+//! QUIC packet protection that neither encrypts nor authenticates. A build with sockets must not contain this module:
+//! `crates/cli/tests/cli/virtual_time.rs` searches the program for its symbols.
 
 use rustls::crypto::cipher::{AeadKey, Iv};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};

@@ -226,8 +226,8 @@ impl TransferReport {
     }
 }
 
-/// The client sends after an RTT for TLS and another for its admission. A transfer takes at least the time that its link needs
-/// for the bytes, and at most ten RTTs of slow start in addition.
+/// The client sends after two RTTs: one for TLS and one for its admission. A transfer takes at least the transmission
+/// time of its bytes plus one RTT, and at most ten RTTs of slow start more.
 #[test]
 fn data_crosses_in_the_time_of_its_link() {
     let report = Transfer::default().run();

@@ -72,7 +72,7 @@ fn ip_version(args: &EmulateArgs) -> IpVersion {
     if args.ipv6 { IpVersion::V6 } else { IpVersion::V4 }
 }
 
-/// The command line that does this again.
+/// Returns the command line that repeats this run, without the options that all commands share.
 fn replay(args: &EmulateArgs) -> Vec<String> {
     let mut words = vec!["narrows".to_owned(), "emulate".to_owned()];
     words.extend(args.file.words());
@@ -104,7 +104,8 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
     words
 }
 
-/// The maximum size of a TCP packet for a device: at least one segment, at most the device's limit.
+/// Returns the value of `--gso-max-size` in bytes, if given: the maximum size of a TCP packet at the device (GSO), or
+/// the transport's maximum burst.
 fn burst(args: &EmulateArgs) -> Result<Option<u32>, CommandFailure> {
     let Some(text) = &args.gso_max_size else { return Ok(None) };
     let burst = scenario::argument::bytes("--gso-max-size", text)?.get();

@@ -17,9 +17,9 @@ use crate::args::EmulateArgs;
 use crate::exit::CommandFailure;
 use crate::transport_law::{accepted, needs};
 
-/// The idle timeout of a connection: flows wait for their start. The maximum of the transport.
+/// Idle timeout of a connection: the transport's maximum, because connections are idle until their flow starts.
 const IDLE_TIMEOUT: Span = Span::from_s(600);
-/// Bytes of a packet that are no frames: its header and its seal.
+/// Bytes of a UDP payload that are not frames: packet header and AEAD tag.
 const TRANSPORT_HEADER_AND_SEAL: u64 = 12 + 16;
 /// Bytes of a packet in addition to its IP and UDP headers and payload: the transport's header, its seal, and the head
 /// of a STREAM frame of a stream under a gigabyte (`docs/src/transport.md`).
@@ -73,7 +73,7 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, max_flows: usize, args: &Emula
     }
     let flows = setup.flows.len();
     if flows > max_flows {
-        return refused(format!("[[traffic]] makes {flows} flows, and at most {max_flows} are run"));
+        return refused(format!("the scenario has {flows} flows, and at most {max_flows} are supported"));
     }
     let absolute = setup.host.on_ramp.is_some_and(|on_ramp| !on_ramp.on_queueing_delay);
     if absolute && setup.flows.iter().any(|flow| flow.on_ramp) {
@@ -108,7 +108,8 @@ impl fmt::Display for PacketSizes {
     }
 }
 
-/// Returns warnings about values of `[host]` that differ from the transport's: the simulator is another host then.
+/// Returns warnings about values of `[host]` that differ from the transport's. With them the simulator models another
+/// host.
 pub(crate) fn warnings(built: &BuiltRun, version: IpVersion) -> Vec<String> {
     let host = &built.setup.host;
     let header = ip_udp(version) + TRANSPORT_OVERHEAD;
@@ -127,7 +128,8 @@ pub(crate) fn warnings(built: &BuiltRun, version: IpVersion) -> Vec<String> {
     warnings
 }
 
-/// Returns the settings of a host's endpoint for incoming connections. It sends nothing but acknowledgements by them.
+/// Returns the settings of a host's endpoint. Incoming connections use them as they are, and carry only
+/// acknowledgements back; [`flow_settings`] adapts them to outgoing ones.
 pub(super) fn host_settings(built: &BuiltRun, version: IpVersion, law: LawMaker) -> Settings {
     let setup = &built.setup;
     let mut settings = Settings::new(Service::named("emulate"), law);

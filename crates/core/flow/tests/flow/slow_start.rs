@@ -30,7 +30,7 @@ impl ControlLaw for SlowStart {
     }
 }
 
-/// Data in packets of one payload: one packet, and once the flow has begun, no end of it.
+/// Source of `left` packets with the same payload: one at first, endless once the flow has begun.
 struct Data {
     payload: u32,
     left: u64,
@@ -58,9 +58,9 @@ fn acknowledge(channel: &mut Channel<SlowStart, Data>, now: Time, number: u64) {
     channel.acked(now, 0, &AckRanges { ranges: &ranges, ecn: None, delay: Span::ZERO, received: &[] }).unwrap();
 }
 
-/// Returns the number of packets sent in each of eight round trips, from an initial window of 10,000 bytes. Every packet is
-/// acknowledged alone, a round trip after it was sent. Before, one packet was sent and acknowledged, as in a handshake, and
-/// nothing for a while.
+/// Returns the number of packets sent in each of eight RTTs, from an initial window of 10,000 bytes. Each packet has
+/// its own acknowledgement, one RTT after it was sent. Three RTTs before the first of them, a single packet is sent, as
+/// in a handshake, and then nothing.
 fn packets_per_round(validation: Validation, payload: u32) -> Vec<u64> {
     let config =
         ChannelConfig { usage: CwndValidationConfig { restart: true, validation }, ..ChannelConfig::new(RTT, MSS) };

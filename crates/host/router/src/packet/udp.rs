@@ -28,7 +28,8 @@ pub struct UdpHeader {
     pub ecn: u8,
 }
 
-/// Replaces the contents of `out` by the frame of a datagram. Its checksum is left to the device, as by a kernel.
+/// Replaces the contents of `out` by the frame of a datagram. The UDP checksum is left to the device (checksum
+/// offload), as by a kernel.
 ///
 /// # Panics
 /// If the payload is longer than [`MAX_PAYLOAD`], or the addresses are of different IP versions.
@@ -54,9 +55,9 @@ pub fn write_udp(header: &UdpHeader, payload: &[u8], out: &mut Vec<u8>) {
             out.extend(destination.octets());
             sum(&source.octets()) + sum(&destination.octets())
         }
-        (source, destination) => panic!("a datagram from {source} to {destination}"),
+        (source, destination) => panic!("source {source} and destination {destination} differ in IP version"),
     };
-    // The sum of the pseudo-header (RFC 768).
+    // The checksum field starts as the sum of the pseudo-header (RFC 768; RFC 8200 §8.1). The device adds the rest.
     let pseudo_header = fold(addresses + u32::from(UDP) + u32::from(length));
     let transport_at = (out.len() - VNET_LEN) as u16;
     out.extend(header.source.port().to_be_bytes());

@@ -87,7 +87,7 @@ pub struct Scene {
     pub one_law: bool,
     /// Threshold of On-Ramp at either end, if it is used.
     pub on_ramp: Option<Span>,
-    /// Maximum number of bytes of a stream in flight.
+    /// Flow-control limit of a stream beyond the bytes read, in bytes; `limits` overrides it.
     pub window: u64,
     pub max_packet: u16,
     /// Number of packets after which either end sends an acknowledgement, if not the usual one.
@@ -246,7 +246,7 @@ impl World {
         }
     }
 
-    /// Runs until all is delivered and the connection is closed, nothing can happen any more, or it is this time.
+    /// Runs to `until`, or until no event is left. Closes the connection once all data is delivered.
     pub fn run(&mut self, until: Time) -> WorldReport {
         loop {
             let before = self.event_loop.now();

@@ -45,9 +45,9 @@ pub struct NetworkConditions {
     pub duplication: u64,
     pub corruption: u64,
     pub replay: u64,
-    /// Marks that queues set are erased.
+    /// Set if the network clears the ECN field of all datagrams, codepoints and marks.
     pub bleaching: bool,
-    /// Longer datagrams are lost.
+    /// Maximum UDP payload in bytes; longer datagrams are lost.
     pub mtu: usize,
     /// Outage: datagrams are lost from the first time to the second.
     pub black_hole: (Time, Time),
@@ -277,7 +277,8 @@ impl TestNetwork {
         self.on_the_way.insert((at, self.sent), flight);
     }
 
-    /// Sends a stranger's datagram to the listener, that is no packet, or only looks like one. It arrives now.
+    /// Delivers a datagram from an unknown address to the listener, now. Its bytes are random; half of these
+    /// datagrams begin like a packet with a long header and have 1,200 bytes.
     pub fn make_noise(&mut self, now: Time) {
         let len = 1 + self.dice.below(1_300) as usize;
         let mut payload: Vec<u8> = (0..len).map(|_| self.dice.draw() as u8).collect();

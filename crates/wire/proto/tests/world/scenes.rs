@@ -5,7 +5,7 @@ use units::{Bytes, Rate, Span, Time};
 use super::network::{Dice, NetworkConditions, NetworkEnd};
 use super::{Scene, StreamJob};
 
-/// Returns the scene of a seed: any network that is honest in the end, any applications.
+/// Returns the scene of a seed: random applications, and a random network over which all data can arrive in the end.
 pub fn scene(seed: u64) -> Scene {
     let mut dice = Dice(seed);
     let rate = Rate::from_mbps([10, 100, 1_000, 10_000][dice.below(4) as usize]);

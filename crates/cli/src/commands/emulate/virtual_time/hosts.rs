@@ -34,7 +34,7 @@ const FIRST_PORT: u16 = 10_000;
 const MAX_CONCURRENT_HANDSHAKES: usize = 12;
 /// The maximum time for one more connection.
 const CONNECT_TIMEOUT: Span = Span::from_s(60);
-/// Steps of the event loop between two progress reports: some milliseconds.
+/// Maximum number of steps of the event loop between two progress reports: some milliseconds of real time.
 const STEPS_PER_REPORT: u32 = 10_000;
 /// Datagrams in a turn of a connection: one, as a simulated host sends.
 const DATAGRAMS_PER_TURN: usize = 1;
@@ -91,7 +91,7 @@ pub(super) fn run(
     Ok(VirtualRun { outcome, notes, connect_time, datagrams, steps })
 }
 
-/// Counters of a connection when a flow began on it.
+/// Counters of a connection. Those at a flow's start are subtracted from later ones.
 #[derive(Clone, Copy, Default)]
 struct StatsBaseline {
     stats: ChannelStats,
@@ -110,7 +110,7 @@ struct VirtualConnection {
     is_admitted: bool,
 }
 
-/// A flow: its connection, once it has started.
+/// State of a flow. `connection` is its own one until the flow starts, and may then be a kept idle one.
 #[derive(Clone, Copy)]
 struct VirtualFlow {
     connection: usize,
@@ -263,7 +263,8 @@ impl<'a> VirtualTransport<'a> {
                         let paths = self.host_settings.paths;
                         let seconds = CONNECT_TIMEOUT.ps() / 1_000_000_000_000;
                         return Err(failed(format!(
-                            "flow {ready} has no connection of {paths} paths with packets of {packet} bytes after {seconds} s"
+                            "the connection of flow {ready} is not ready after {seconds} s of virtual time: it needs \
+                             {paths} open paths with UDP payloads of {packet} bytes"
                         )));
                     }
                     Step::Host(host) if self.event_loop.host(host).application.has_events() => {
@@ -291,7 +292,8 @@ impl<'a> VirtualTransport<'a> {
         connection.paths().count() == paths && connection.paths().all(|path| path.is_open && path.packet_size == packet)
     }
 
-    /// Notes the connections that a host has admitted, or that have admitted it.
+    /// Records new admissions at a host: connections that it has admitted as a listener, and its own that were
+    /// admitted.
     fn note_connections(
         &mut self,
         host: HostIndex,
@@ -300,7 +302,7 @@ impl<'a> VirtualTransport<'a> {
         let application = &mut self.event_loop.host(host).application;
         let (admitted, closed) = (std::mem::take(&mut application.admitted), std::mem::take(&mut application.closed));
         if let Some((_, reason)) = closed.first() {
-            return Err(failed(format!("a flow is not connected: {reason}")));
+            return Err(failed(format!("a connection closed before the run began: {reason}")));
         }
         for (handle, remote) in admitted {
             if let Some(remote) = remote {

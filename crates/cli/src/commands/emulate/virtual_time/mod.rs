@@ -50,7 +50,7 @@ pub(super) fn emulate(
     crate::commands::run::all_of(scenario, &VirtualEmulation { args }, &args.file.schemes, common, replay(args))
 }
 
-/// The event loop and its hosts.
+/// The backend that runs the transport in virtual time.
 struct VirtualEmulation<'a> {
     args: &'a EmulateArgs,
 }
@@ -60,7 +60,8 @@ impl Backend for VirtualEmulation<'_> {
         false
     }
 
-    /// A run's key does not cover the code of the transport.
+    /// Returns false although runs are deterministic: a run's key does not cover the transport's code, so earlier
+    /// results may be from other code.
     fn repeats(&self) -> bool {
         false
     }
