@@ -261,9 +261,9 @@ pub(crate) struct EmulateArgs {
     /// --virtual one packet.
     #[arg(long, value_name = "SIZE")]
     pub(crate) gso_max_size: Option<String>,
-    /// Transport that carries the scenario's flows.
-    #[arg(long, value_enum, default_value = "kernel")]
-    pub(crate) stack: Stack,
+    /// Transport that carries the scenario's flows. Default: kernel, or with --virtual narrows.
+    #[arg(long, value_enum)]
+    pub(crate) stack: Option<Stack>,
     /// Run the transport in virtual time: deterministic, without root, on any machine.
     ///
     /// Hosts run the transport's own protocol code, with real packets and cryptography, over the emulator's network. The
@@ -295,6 +295,13 @@ pub(crate) struct EmulateArgs {
     /// Command to run on a host instead of the scenario's traffic, once per scheme.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+impl EmulateArgs {
+    /// Returns the transport that carries the scenario's flows in real time.
+    pub(crate) fn stack(&self) -> Stack {
+        self.stack.unwrap_or(Stack::Kernel)
+    }
 }
 
 #[derive(Args, Debug)]

@@ -117,6 +117,7 @@ fn virtual_hosts_refuse_what_they_lack() {
         ("--host-costs packet=1h", &["--host-costs"]),
         ("-- true", &["--virtual", "COMMAND"]),
         ("--no-real-time", &["--virtual", "--no-real-time"]),
+        ("--stack kernel", &["--stack kernel", "only narrows is accepted"]),
         ("--pcap left>right=x.pcapng", &["--virtual", "--pcap"]),
     ] {
         scratch.narrows(&format!("emulate pair.toml --virtual --scheme cubic {line}")).fails(2, parts);

@@ -268,8 +268,10 @@ impl<H: Host, N: Network<Packet = H::Packet>> EventLoop<H, N> {
             let at = self.network.accepts_at(host);
             let is_awake = self.hosts[host.index()].stage != Stage::Asleep;
             if at.is_set() && !is_awake {
-                self.hosts[host.index()].waits_for_nic = true;
-                self.schedule(host, at.max(self.now));
+                let at = at.max(self.now);
+                // A timer that expires before wakes it as always.
+                self.hosts[host.index()].waits_for_nic = at < self.hosts[host.index()].scheduled;
+                self.schedule(host, at);
             }
             !at.is_set() && !is_awake
         });

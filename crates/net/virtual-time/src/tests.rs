@@ -143,6 +143,16 @@ fn a_paused_nic_resumes() {
     assert_eq!(received(&mut event_loop, 1), [(42, 0), (62, 1)]);
 }
 
+/// A NIC that accepts packets again wakes its host without delay; a timer takes the wake-up's time.
+#[test]
+fn a_paused_host_resumes_at_once_and_its_timer_does_not() {
+    let costs = HostCosts { wake_up: Span::from_us(100), ..HostCosts::default() };
+    let mut event_loop = players(&[(0, 0), (500, 0)], costs);
+    event_loop.network().paused = Some((HostIndex(0), Time::from_us(300)));
+    run(&mut event_loop);
+    assert_eq!(event_loop.network().sent, [(Time::from_us(300), 0), (Time::from_us(600), 1)]);
+}
+
 #[test]
 fn costs_delay_hosts() {
     let costs = HostCosts {

@@ -83,7 +83,7 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
     args.command_host.iter().for_each(|host| push_option("--command-host", host.clone()));
     args.background.iter().for_each(|(host, command)| push_option("--background", format!("{host}={command}")));
     args.pcap.iter().for_each(|(port, file)| push_option("--pcap", format!("{port}={}", file.display())));
-    if args.stack == Stack::Narrows {
+    if args.stack == Some(Stack::Narrows) {
         push_option("--stack", "narrows".to_owned());
     }
     #[cfg(feature = "null-crypto")]

@@ -86,7 +86,7 @@ impl Backend for Emulation<'_> {
 impl Emulation<'_> {
     /// The host of the runs' traffic.
     fn host(&self) -> RealHost {
-        match self.args.stack {
+        match self.args.stack() {
             Stack::Narrows => RealHost::Transport,
             Stack::Kernel if self.args.command.is_empty() => RealHost::Kernel,
             Stack::Kernel => RealHost::Programs,
@@ -96,7 +96,7 @@ impl Emulation<'_> {
     /// Refuses runs that cannot be emulated, before the first one begins.
     fn refuse(&self, run: &Run, built: &BuiltRun, of: StudySize) -> Result<(), CommandFailure> {
         checks::refuse(built, self.args)?;
-        match self.args.stack {
+        match self.args.stack() {
             Stack::Kernel => checks::refuse_for_kernel(built, self.args)?,
             Stack::Narrows => flow_transport::refuse(run, built, self.args)?,
         }
@@ -119,7 +119,7 @@ impl Emulation<'_> {
         for name in emulator::preflight()? {
             print_stderr(&format!("removed {name}, which an earlier run had left"));
         }
-        match self.args.stack {
+        match self.args.stack() {
             Stack::Kernel => laws::check(run, built),
             Stack::Narrows => Ok(()),
         }
@@ -127,7 +127,7 @@ impl Emulation<'_> {
 
     /// Does a run.
     fn emulate(&self, RunSpec { run, built, info, of, board, .. }: RunSpec<'_>) -> Result<RunResults, CommandFailure> {
-        let mut kernel_laws = match self.args.stack {
+        let mut kernel_laws = match self.args.stack() {
             Stack::Kernel => laws::load_laws(run, &built)?,
             Stack::Narrows => laws::LoadedLaws::for_user_space(&built),
         };
@@ -147,7 +147,7 @@ impl Emulation<'_> {
                 line.update_real(progress.now, progress.completed);
                 !interrupted()
             };
-            match self.args.stack {
+            match self.args.stack() {
                 Stack::Kernel => emulator::run_traffic(&built.setup, options, &mut on_progress)?,
                 Stack::Narrows => flow_transport::run(&built, options, &mut on_progress)?,
             }
@@ -200,14 +200,14 @@ impl Emulation<'_> {
             info.warnings.clear();
         }
         info.warnings.extend(checks::warnings(built, self.args));
-        info.warnings.extend(match self.args.stack {
+        info.warnings.extend(match self.args.stack() {
             Stack::Kernel => checks::kernel_warnings(built, self.args),
             Stack::Narrows => flow_transport::warnings(built, ip_version(self.args)),
         });
         info.warnings.extend(emulated.notes.iter().cloned());
         info.warnings.extend(checks::router_warnings(router, self.args));
         let mut caveats = pressure.caveats();
-        if matches!(self.args.stack, Stack::Kernel) && self.args.command.is_empty() {
+        if matches!(self.args.stack(), Stack::Kernel) && self.args.command.is_empty() {
             let outcome = &emulated.outcome;
             let received = outcome.flows.iter().fold(units::Bytes::ZERO, |sum, flow| sum + flow.stats.marked);
             let port_marks = outcome.links.iter().map(|link| link.marks).sum();
@@ -219,7 +219,7 @@ impl Emulation<'_> {
             lateness_max_ns: ns(router.lateness.max),
             cpu_share: (share * 1e4).round() / 1e4,
             sched_realtime: router.real_time,
-            stack: match self.args.stack {
+            stack: match self.args.stack() {
                 Stack::Kernel => results::Stack::Kernel,
                 Stack::Narrows => results::Stack::Narrows,
             },

@@ -41,7 +41,7 @@ pub(super) fn refuse(built: &BuiltRun, args: &EmulateArgs) -> Result<(), Command
             format!("[topology] has {hosts} hosts, and at most {MAX_HOSTS} are emulated")
         });
     }
-    let (wire, least) = (setup.host.mss + setup.host.header, min_packet(args.stack));
+    let (wire, least) = (setup.host.mss + setup.host.header, min_packet(args.stack()));
     if !(least..=65_535).contains(&wire) {
         return refused(format!(
             "`host.mss` and `host.header` are {wire} B together, and {least} to 65535 are accepted"

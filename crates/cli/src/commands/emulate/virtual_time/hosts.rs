@@ -271,8 +271,7 @@ impl<'a> VirtualTransport<'a> {
                         self.note_connections(host, by_address)?;
                         break;
                     }
-                    Step::Host(_) => break,
-                    Step::Network => {}
+                    Step::Host(_) | Step::Network => {}
                 }
             }
             if !on_progress(TrafficProgress { now: Time::ZERO, completed: 0 }) {

@@ -11,7 +11,7 @@ use study::{Backend, RunSpec, Stopwatch, StudySize, program};
 use virtual_endpoint::provider::PacketProtection;
 
 use super::{burst, ip_version, replay, transport_plan};
-use crate::args::{Common, EmulateArgs};
+use crate::args::{Common, EmulateArgs, Stack};
 use crate::exit::CommandFailure;
 use crate::interrupt::interrupted;
 
@@ -47,6 +47,11 @@ pub(super) fn emulate(
     scenario: &scenario::Scenario,
     common: &Common,
 ) -> Result<(), CommandFailure> {
+    if args.stack == Some(Stack::Kernel) {
+        return Err(CommandFailure::Input(
+            "error: --stack kernel: the kernel's TCP needs real time; with --virtual only narrows is accepted".into(),
+        ));
+    }
     crate::commands::run::all_of(scenario, &VirtualEmulation { args }, &args.file.schemes, common, replay(args))
 }
 
