@@ -700,7 +700,7 @@ fn a_sender_without_data_measures_no_bandwidth() {
     assert_eq!(no_data[12..22], [true; 10]);
     assert_eq!(no_data[22..36], [false; 14]);
     assert_eq!(no_data[36..], [true]);
-    // The window was not full before the last message, whose first ten packets fill it.
+    // The window was not full before the last message. The first ten packets of that one fill it.
     assert_eq!(unused[..12], [true; 12]);
     assert_eq!(unused[12..32], [false; 20]);
     assert_eq!(unused[32..], [true; 5]);

@@ -95,9 +95,9 @@ fn packets_per_round(validation: Validation, payload: u32) -> Vec<u64> {
 }
 
 /// A sender that fills its window doubles it in each round trip (RFC 7661 §4.2: the factor of two between the window and
-/// pipeACK is that of slow start). So does one whose packets are a little shorter than the MSS, as those of a transport are
-/// whose frames do not fill them. In the first round trip after one packet alone, the window is not validated until half of
-/// it has been acknowledged.
+/// pipeACK is that of slow start). So does a sender of packets a little shorter than the MSS, which a transport's are if
+/// frames do not fill them. In the first round trip after one packet alone, the window is not validated until half of it has
+/// been acknowledged.
 #[test]
 fn validation_does_not_slow_down_slow_start() {
     assert_eq!(packets_per_round(Validation::Off, MSS), [10, 20, 40, 80, 160, 320, 640, 1_280]);
