@@ -258,8 +258,8 @@ impl Application {
         let offset = self.reading.get_mut(&stream).expect("a known stream");
         if self.scene.forgery == 0 {
             let expected = contents(stream, *offset..*offset + got.len() as u64);
-            let first_wrong = || got.iter().zip(&expected).position(|(got, expected)| got != expected);
-            assert!(got == expected, "byte {offset} + {:?} of stream {} is wrong", first_wrong(), stream.number());
+            let wrong = got.iter().zip(&expected).take_while(|(got, expected)| got == expected).count() as u64;
+            assert!(got == expected, "byte {} of stream {} is wrong", *offset + wrong, stream.number());
         }
         *offset += got.len() as u64;
     }
