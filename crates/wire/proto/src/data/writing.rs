@@ -1,6 +1,7 @@
 //! Sending: packets of data in batches; acknowledgements, challenges and probes on their own.
 
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::mem;
 
 use flow::{Codepoint, SendState};
@@ -314,7 +315,7 @@ impl Data {
         self.times.clear();
         // Packets that arrived before the keys have no time on this clock.
         self.times.extend(acks.received.iter().filter(|&&(number, time)| number <= newest && time >= started_at));
-        self.times.sort_unstable_by_key(|&(number, _)| core::cmp::Reverse(number));
+        self.times.sort_unstable_by_key(|&(number, _)| Reverse(number));
         self.times
             .iter_mut()
             .for_each(|(_, time)| *time = Time::from_ps(time.saturating_since(started_at).unsigned_ps()));
@@ -353,24 +354,39 @@ impl Data {
         Some((SendPath { four_tuple, codepoint: Codepoint::NotEct }, len))
     }
 
-    /// Appends a packet with this CLOSE.
+    /// Appends a packet with this CLOSE, without its reason if that exceeds the limit of the peer's address. None if the
+    /// limit permits no packet.
     pub(crate) fn write_close(
         &mut self,
         now: Time,
         out: &mut Vec<u8>,
         close_reason: &CloseReason,
     ) -> Option<(SendPath, usize)> {
-        let at = self.paths.iter().position(Path::is_used)?;
+        let room = |path: &Path| to_usize(path.amplification_limit.room().min(BASE_PLPMTU.into()));
+        // The first path of those with the most room.
+        let used = self.paths.iter().enumerate().filter(|(_, path)| path.is_used() && path.subflow.is_some());
+        let (at, path) = used.max_by_key(|(at, path)| (room(path), Reverse(*at)))?;
+        let (room, four_tuple) = (room(path), path.four_tuple);
+        let code = close_reason.code.0;
+        let mut close = Vec::new();
+        Frame::Close { code, kind: 0, reason: &close_reason.reason }.put(&mut close);
+        if OVERHEAD + close.len() > room {
+            close.clear();
+            Frame::Close { code, kind: 0, reason: "" }.put(&mut close);
+        }
+        if room < SHORTEST_PACKET.max(OVERHEAD + close.len()) {
+            return None;
+        }
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
-        let (start, four_tuple) = (self.begin(at, out), self.paths[at].four_tuple);
+        let start = self.begin(at, out);
         // Received packets are acknowledged, again if necessary: an earlier ACK may arrive after this packet, and is then not
         // read.
         for path in 0..self.paths.len() {
-            if out.len() - start < usize::from(BASE_PLPMTU) / 2 {
+            if room == usize::from(BASE_PLPMTU) && out.len() - start < room / 2 {
                 self.put_ack(now, path, out, ACK_ROOM);
             }
         }
-        Frame::Close { code: close_reason.code.0, kind: 0, reason: &close_reason.reason }.put(out);
+        out.append(&mut close);
         let len = self.finish(now, out, UnsealedPacket { at, four_tuple, start, number, in_flight: false });
         Some((SendPath { four_tuple, codepoint: Codepoint::NotEct }, len))
     }

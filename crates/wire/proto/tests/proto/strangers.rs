@@ -509,6 +509,51 @@ fn path_ids_are_limited() {
     );
 }
 
+/// A listener closes the connection of a client that has just appeared at another address. Until it has validated that
+/// address, it sends at most three times the bytes received from it, the CLOSE included (RFC 9000 §8.1).
+#[test]
+fn a_close_respects_the_limit_of_a_new_address() {
+    let lengths = [0, 20, 256];
+    for (packets, reason) in (1..6).flat_map(|packets| lengths.map(|len| (packets, "x".repeat(len)))) {
+        crate::world::provider::begin(18, 0);
+        let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+        let handle = call(&mut endpoint, None);
+        let accepted = meet((&mut endpoint, handle), &mut listener, client(1, 1), Time::ZERO);
+        listener.connection(accepted).unwrap().admit(Time::ZERO);
+        listener.settle(accepted);
+        for round in 1..4 {
+            let now = Time::from_ms(100 * round);
+            let answers = sent(&mut listener, accepted, now);
+            receive(&mut endpoint, now, LISTENER, answers);
+            let packets = sent(&mut endpoint, handle, now);
+            receive(&mut listener, now, client(1, 1), packets);
+        }
+        let (mut received, mut replied, now, moved) = (0, 0, Time::from_ms(400), client(2, 1));
+        let mut reply = |listener: &mut Endpoint, received: usize| {
+            let (mut out, mut count) = (Vec::new(), 0);
+            while let Some(transmit) = listener.poll_transmit(now, accepted, 1, &mut out) {
+                replied += if transmit.four_tuple == moved { out.len() } else { 0 };
+                count += 1;
+                out.clear();
+            }
+            assert!(replied <= 3 * received, "{replied} bytes for {received}");
+            count
+        };
+        for _ in 0..packets {
+            endpoint.connection(handle).unwrap().ping();
+            let pings = sent(&mut endpoint, handle, now);
+            assert!(!pings.is_empty());
+            received += pings.iter().map(Vec::len).sum::<usize>();
+            receive(&mut listener, now, moved, pings);
+            reply(&mut listener, received);
+        }
+        listener.connection(accepted).unwrap().close(now, CloseCode::NONE, &reason);
+        listener.settle(accepted);
+        // The challenge of the address takes all that the first packet permits.
+        assert_eq!(reply(&mut listener, received), i32::from(packets > 1), "{packets} packets, {} bytes", reason.len());
+    }
+}
+
 /// A client of another service: both ends know at once the requested and the offered service, and the listener keeps no
 /// state.
 #[test]
