@@ -92,6 +92,8 @@ pub struct Scene {
     pub max_packet: u16,
     /// Number of packets after which either end sends an acknowledgement, if not the usual one.
     pub ack_every: Option<u32>,
+    /// Processing times of either end.
+    pub costs: HostCosts,
 }
 
 impl Scene {
@@ -119,6 +121,7 @@ impl Scene {
             window: 256 << 10,
             max_packet: 1_472,
             ack_every: None,
+            costs: HostCosts::default(),
         }
     }
 }
@@ -229,7 +232,7 @@ impl World {
         client.handle = Some(handle.expect("a connection"));
         let network = TestNetwork::new(scene.conditions, scene.seed ^ 0x4e45_5457);
         Self {
-            event_loop: EventLoop::new([client, listener], network, HostCosts::default()),
+            event_loop: EventLoop::new([client, listener], network, scene.costs),
             noise: scene.noise,
             done: Time::NEVER,
         }

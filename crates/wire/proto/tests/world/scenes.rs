@@ -1,6 +1,7 @@
 //! Scenes that a seed chooses.
 
 use units::{Bytes, Rate, Span, Time};
+use virtual_time::HostCosts;
 
 use super::network::{Dice, NetworkConditions, NetworkEnd};
 use super::{Scene, StreamJob};
@@ -55,5 +56,15 @@ pub fn scene(seed: u64) -> Scene {
     }
     scene.one_law = dice.one_in(3);
     scene.on_ramp = dice.one_in(4).then(|| Span::from_us(1 + dice.below(5_000) as i64));
+    if dice.one_in(4) {
+        scene.costs = costs(&mut dice);
+    }
     Scene { seed, conditions, jobs, max_packet, ..scene }
+}
+
+/// Returns processing times of at most a few tens of microseconds, and timers that are up to a millisecond late.
+fn costs(dice: &mut Dice) -> HostCosts {
+    let mut up_to = |max_us: u64| Span::from_us(dice.below(max_us + 1) as i64);
+    let (wake_up, packet, batch, timer_slack) = (up_to(100), up_to(10), up_to(30), up_to(1_000));
+    HostCosts { wake_up, packet, batch, batch_packets: dice.below(20) as u32, timer_slack }
 }
