@@ -47,6 +47,9 @@ pub fn unrepeatable(results: &RunResults) -> Option<String> {
     if results.manifest.backend == RanOn::Emulator {
         return Some(format!("`{name}` ran on real packets, which cannot be repeated"));
     }
+    if results.manifest.backend == RanOn::Virtual {
+        return Some(format!("`{name}` ran over the transport, which the simulator cannot repeat"));
+    }
     let laws = results.manifest.resolved.get("external_laws")?.as_object()?;
     let (law, _) = laws.iter().next()?;
     Some(format!("`{name}` runs {law}, a law in Python, which this command does not have"))

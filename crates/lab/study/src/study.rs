@@ -368,7 +368,8 @@ impl Study<'_> {
         if found.inputs.len() != known.inputs.len() {
             differing.push("number of input files".to_owned());
         }
-        if differing.is_empty() && (found.backend == results::BackendKind::Emulator || !self.backend.repeats()) {
+        let is_simulated = found.backend == results::BackendKind::Simulator;
+        if differing.is_empty() && !(is_simulated && self.backend.repeats()) {
             differing.push("options or version of the emulator".to_owned());
         }
         let more = differing.len().saturating_sub(NAMED);

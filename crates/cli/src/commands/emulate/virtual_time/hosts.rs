@@ -133,6 +133,8 @@ struct VirtualTransport<'a> {
     host_settings: Settings,
     /// Connection `n` was made for flow `n`.
     connections: Vec<VirtualConnection>,
+    /// Number of connections that are ready, the first ones.
+    ready: usize,
     flows: Vec<VirtualFlow>,
     idle: IdleConnections,
     run_start: RunStart,
@@ -199,6 +201,7 @@ impl<'a> VirtualTransport<'a> {
             trust,
             host_settings,
             connections: Vec::new(),
+            ready: 0,
             flows: Vec::new(),
             idle: BTreeMap::new(),
             run_start,
@@ -249,35 +252,35 @@ impl<'a> VirtualTransport<'a> {
         on_progress: &mut dyn FnMut(TrafficProgress) -> bool,
     ) -> Result<(), CommandFailure> {
         let limit = self.event_loop.now() + CONNECT_TIMEOUT;
-        let mut ready = 0;
-        loop {
-            while ready < count && self.is_ready(ready, packet) {
-                ready += 1;
+        let (mut steps, mut has_worked) = (0, true);
+        while self.ready < count {
+            if std::mem::take(&mut has_worked) && self.is_ready(self.ready, packet) {
+                (self.ready, has_worked) = (self.ready + 1, true);
+                continue;
             }
-            if ready == count {
-                return Ok(());
-            }
-            for _ in 0..STEPS_PER_REPORT {
-                match self.event_loop.step(limit) {
-                    Step::Idle => {
-                        let paths = self.host_settings.paths;
-                        let seconds = CONNECT_TIMEOUT.ps() / 1_000_000_000_000;
-                        return Err(failed(format!(
-                            "the connection of flow {ready} is not ready after {seconds} s of virtual time: it needs \
-                             {paths} open paths with UDP payloads of {packet} bytes"
-                        )));
-                    }
-                    Step::Host(host) if self.event_loop.host(host).application.has_events() => {
-                        self.note_connections(host, by_address)?;
-                        break;
-                    }
-                    Step::Host(_) | Step::Network => {}
-                }
-            }
-            if !on_progress(TrafficProgress { now: Time::ZERO, completed: 0 }) {
+            steps += 1;
+            if steps % STEPS_PER_REPORT == 0 && !on_progress(TrafficProgress { now: Time::ZERO, completed: 0 }) {
                 return Err(CommandFailure::Interrupted(String::new()));
             }
+            match self.event_loop.step(limit) {
+                Step::Idle => {
+                    let (ready, paths) = (self.ready, self.host_settings.paths);
+                    let seconds = CONNECT_TIMEOUT.ps() / 1_000_000_000_000;
+                    return Err(failed(format!(
+                        "the connection of flow {ready} is not ready after {seconds} s of virtual time: it needs {paths} \
+                         open paths with UDP payloads of {packet} bytes"
+                    )));
+                }
+                Step::Host(host) => {
+                    has_worked = true;
+                    if self.event_loop.host(host).application.has_events() {
+                        self.note_connections(host, by_address)?;
+                    }
+                }
+                Step::Network => {}
+            }
         }
+        Ok(())
     }
 
     /// Returns whether a connection's paths are open and carry packets of this size.
