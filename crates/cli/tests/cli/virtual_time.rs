@@ -119,6 +119,8 @@ fn virtual_hosts_refuse_what_they_lack() {
         ("--host-costs packet=1h", &["--host-costs"]),
         ("-- true", &["--virtual", "COMMAND"]),
         ("--no-real-time", &["--virtual", "--no-real-time"]),
+        ("--set host.mss=449", &["511 B together, and 512 to 65535"]),
+        ("--set host.mss=450 --ipv6", &["512 B together, and 532 to 65535"]),
         ("--stack kernel", &["--stack kernel", "only narrows is accepted"]),
         ("--pcap left>right=x.pcapng", &["--virtual", "--pcap"]),
     ] {

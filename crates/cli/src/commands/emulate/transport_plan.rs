@@ -32,6 +32,14 @@ const MIN_WINDOW: Bytes = Bytes::new(64 << 20);
 /// UDP payload of a handshake's packets (RFC 9000 §14.1).
 const HANDSHAKE_PAYLOAD: u16 = 1_200;
 
+/// Minimum UDP payload of the transport's packets with data.
+const MIN_PAYLOAD: u32 = 484;
+
+/// Returns the shortest full packet on the wire, in bytes: 512 over IPv4, 532 over IPv6.
+pub(crate) const fn min_packet(version: IpVersion) -> u32 {
+    MIN_PAYLOAD + ip_udp(version)
+}
+
 /// Headers of IP and of UDP.
 const fn ip_udp(version: IpVersion) -> u32 {
     8 + version.header_bytes()

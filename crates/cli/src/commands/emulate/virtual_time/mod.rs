@@ -93,9 +93,10 @@ impl VirtualEmulation<'_> {
             return refused(format!("{hosts} hosts send or receive, and at most {MAX_HOSTS} are run"));
         }
         let wire = built.setup.host.mss + built.setup.host.header;
-        if !(512..=65_535).contains(&wire) {
+        let least = transport_plan::min_packet(ip_version(self.args));
+        if !(least..=65_535).contains(&wire) {
             return refused(format!(
-                "`host.mss` and `host.header` are {wire} B together, and 512 to 65535 are accepted"
+                "`host.mss` and `host.header` are {wire} B together, and {least} to 65535 are accepted"
             ));
         }
         transport_plan::refuse(run, built, MAX_FLOWS, self.args)?;
