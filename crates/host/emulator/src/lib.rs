@@ -1,7 +1,7 @@
 //! Real packets through the simulator's own queues: a link emulator.
 //!
 //! Each host of a network is a namespace with a TUN device ([`HostNamespaces`]). One thread, the router, reads the packets that the
-//! hosts' kernels send, passes each one to a [`router::Router`], and writes it to the device of its destination host when it
+//! hosts' kernels send, passes each one to a `router::Router`, and writes it to the device of its destination host when it
 //! is due ([`start`]). Time in the queues is virtual: events there are computed for the time at which they are due, however
 //! late the thread processes them.
 //!
