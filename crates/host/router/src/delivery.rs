@@ -25,6 +25,9 @@ pub struct Delivery<'a> {
     pub segments: Range<u16>,
     /// Its mark.
     pub mark: Mark,
+    /// Random bits that select the corrupted bit, if a link has corrupted the packet, which then is one segment:
+    /// [`render_corrupted`](crate::packet::render_corrupted) changes it.
+    pub corrupted: Option<u32>,
 }
 
 /// Adjacent segments of one packet with the same fate, held for those that may follow.
@@ -34,6 +37,7 @@ struct SegmentRun {
     first: u16,
     end: u16,
     marked: bool,
+    corrupted: Option<u32>,
     due: Time,
 }
 
@@ -71,6 +75,8 @@ impl Hold {
         let mut at = 0;
         while let Some(&run) = self.runs.get(at) {
             let continues = run.frame == segment.frame && run.end == segment.index && run.marked == segment.marked;
+            // A corrupted segment is delivered alone.
+            let continues = continues && run.corrupted.is_none() && segment.corrupted.is_none();
             if continues {
                 index = Some(at);
             } else if frames.get(run.frame).headers.flow == flow {
@@ -110,6 +116,7 @@ impl Hold {
             first: segment.index,
             end: segment.index + 1,
             marked: segment.marked,
+            corrupted: segment.corrupted,
             due: segment.arrived + self.coalesce,
         }
     }
@@ -123,7 +130,8 @@ impl Hold {
             headers: &frame.headers,
             segments: run.first..run.end,
             mark: if run.marked { Mark::Ce } else { Mark::None },
+            corrupted: run.corrupted,
         });
-        frames.release(run.frame, run.end - run.first);
+        frames.release(run.frame, (run.end - run.first).into());
     }
 }

@@ -17,6 +17,6 @@ pub use headers::{
     CREDIT_DSCP, Destination, DropReason, Headers, IpProtocol, OVER_PROVISIONED_CREDIT_DSCP, UNSCHEDULED_DSCP,
 };
 pub use join::{is_open, join, joined};
-pub use run::{Mark, render, wire_segment};
+pub use run::{Mark, flip_bit, render, render_corrupted, wire_segment};
 pub use udp::{MAX_PAYLOAD, UdpHeader, read_udp, write_udp};
 pub use vnet::{Segmentation, VNET_LEN, Vnet};

@@ -20,8 +20,8 @@ pub(crate) struct PacketBuffer {
     length: usize,
     pub(crate) headers: Headers,
     pub(crate) to: HostId,
-    /// Segments that are on their way.
-    pub(crate) left: u16,
+    /// Segments that are on their way, copies included.
+    pub(crate) left: u32,
 }
 
 impl PacketBuffer {
@@ -62,7 +62,7 @@ impl PacketBuffers {
         } else {
             kept[..length].copy_from_slice(&buffer[..length]);
         }
-        let left = headers.segments();
+        let left = headers.segments().into();
         let frame = PacketBuffer { buffer: kept, length, headers, to, left };
         if let Some(number) = self.free.pop() {
             self.slots[number as usize] = frame;
@@ -117,8 +117,15 @@ impl PacketBuffers {
         &self.slots[number as usize]
     }
 
+    /// Keeps a packet for one more segment: a copy of one that is on its way.
+    pub(crate) fn retain(&mut self, number: u32) {
+        let frame = &mut self.slots[number as usize];
+        debug_assert!(frame.left > 0, "a copy of a segment that is gone");
+        frame.left += 1;
+    }
+
     /// Releases segments of a packet that have left.
-    pub(crate) fn release(&mut self, number: u32, segments: u16) {
+    pub(crate) fn release(&mut self, number: u32, segments: u32) {
         let frame = &mut self.slots[number as usize];
         debug_assert!(frame.left >= segments, "more segments gone than there were");
         frame.left -= segments;

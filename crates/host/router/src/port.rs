@@ -1,8 +1,11 @@
 //! A port of the network, as in the simulator (`fabric`), and the packets that leave it.
 
 use experiment::{ByKind, LinkOutcome};
+use std::sync::Arc;
+
 use fabric::{
-    Arrival, DropCause, Occupancy, Port, PortExtras, PortMode, PortOutlet, PortParams, PortTransit, QueueItem,
+    Arrival, DropCause, Impairments, Occupancy, Port, PortExtras, PortMode, PortOutlet, PortParams, PortTransit,
+    QueueItem,
 };
 use units::Time;
 
@@ -25,6 +28,8 @@ pub(crate) struct PortSegment {
     pub(crate) expendable: bool,
     /// True if a port has marked it.
     pub(crate) marked: bool,
+    /// Random bits that select the corrupted bit, if a link has corrupted it.
+    pub(crate) corrupted: Option<u32>,
     /// Its connection, by which a port may queue it.
     pub(crate) flow: u32,
 }
@@ -45,6 +50,14 @@ impl QueueItem for PortSegment {
 
     fn flow(&self) -> u32 {
         self.flow
+    }
+
+    fn is_corrupted(&self) -> bool {
+        self.corrupted.is_some()
+    }
+
+    fn corrupted(self, bits: u64) -> Self {
+        Self { corrupted: Some((bits >> 32) as u32), ..self }
     }
 }
 
@@ -68,6 +81,8 @@ pub(crate) enum SegmentOutcome {
     Lost { segment: PortSegment, passage: PortTransit },
     /// Dropped by the port.
     Dropped { segment: PortSegment },
+    /// The link adds a copy, which has an outcome of its own.
+    Copied { segment: PortSegment },
 }
 
 /// Collects the segments that leave a port.
@@ -96,6 +111,14 @@ impl PortOutlet<PortSegment> for DepartureCollector<'_> {
         count_lost(self.lost, &segment);
         self.departures.push(SegmentOutcome::Lost { segment, passage });
     }
+
+    fn corrupt(&mut self, segment: &PortSegment) {
+        count_lost(self.lost, segment);
+    }
+
+    fn duplicate(&mut self, segment: &PortSegment) {
+        self.departures.push(SegmentOutcome::Copied { segment: *segment });
+    }
 }
 
 /// Counts a segment that was lost: TCP without payload is an acknowledgement.
@@ -109,9 +132,14 @@ fn count_lost(lost: &mut ByKind, segment: &PortSegment) {
 }
 
 impl OutputPort {
-    /// Returns an idle port of a switch.
-    pub(crate) fn of_switch(params: &PortParams, salt: u64) -> Self {
-        Self::new(PortExtras::of_switch(params.config()), salt)
+    /// Returns an idle port of a switch, with the impairments of its link.
+    pub(crate) fn of_switch(params: &PortParams, impairments: Option<&Arc<Impairments>>, salt: u64) -> Self {
+        Self::new(PortExtras::of_switch(params.config(), impairments), salt)
+    }
+
+    /// Begins the schedule of rates, if the port has one; before, it serves at its constant rate.
+    pub(crate) fn begin_schedule(&mut self, start: Time) {
+        self.extras.begin_schedule(start);
     }
 
     /// Returns an idle NIC.
@@ -164,8 +192,8 @@ impl OutputPort {
         count_lost(&mut self.lost, segment);
     }
 
-    /// Returns the next service time of waiting segments: just after the port falls idle, when all arrivals of that
-    /// time are in. None if no segment waits.
+    /// Returns the next time at which waiting segments are served or held ones are released: just after the port falls
+    /// idle, when all arrivals of that time are in. None if no segment waits or is held.
     pub(crate) fn serves_at(&self, params: &PortParams) -> Option<Time> {
         self.extras.has_waiting().then(|| self.extras.next_service(params).just_after())
     }
@@ -185,7 +213,8 @@ impl OutputPort {
             packets: self.port.packets(),
             bytes: self.port.bytes(),
             drops: self.port.drops(),
-            losses: self.extras.losses() + self.lost_link_down,
+            losses: self.extras.losses() + self.extras.impaired_packets().corrupted + self.lost_link_down,
+            impaired: self.extras.impaired_packets(),
             lost: self.lost,
             marks: self.port.marks(),
             max_queue: self.port.max_queue(params),

@@ -165,8 +165,10 @@ pub struct Router {
     shared: Vec<Option<Box<SharedNode>>>,
     /// Items on each link, in the order of their arrival.
     links: Vec<VecDeque<LinkItem>>,
-    /// True for a port with a pending service event.
-    served: Vec<bool>,
+    /// By link: time of the pending service event of its port; [`Time::NEVER`] if there is none.
+    service_at: Vec<Time>,
+    /// Ports with a schedule of rates that has not begun, because the run has not.
+    unscheduled: Vec<LinkId>,
     holds: Vec<Hold>,
     frames: PacketBuffers,
     /// One arrival a link, that of the first segment on it.
@@ -198,7 +200,10 @@ impl Router {
         // A host hands its NIC few packets at a time, so its port is always a FIFO.
         let port = |link: usize, salt| match network.nodes()[links[link].from.index()].kind {
             NodeKind::Host(_) => OutputPort::of_nic(salt),
-            NodeKind::Switch => OutputPort::of_switch(network.port(LinkId(link as u32)), salt),
+            NodeKind::Switch => {
+                let link = LinkId(link as u32);
+                OutputPort::of_switch(network.port(link), network.impairments(link), salt)
+            }
         };
         let seed = mix64(parts.seed);
         let hosts = 0..network.hosts().len() as u32;
@@ -215,7 +220,8 @@ impl Router {
             switch_salt: nodes.map(|node| switch_salt(parts.seed, node)).collect(),
             ports,
             links: vec![VecDeque::new(); links.len()],
-            served: vec![false; links.len()],
+            service_at: vec![Time::NEVER; links.len()],
+            unscheduled: scheduled_ports(network),
             holds: hosts.map(|host| Hold::new(HostId(host), parts.coalesce)).collect(),
             frames: PacketBuffers::new(MEMORY),
             events: BinaryHeap::new(),
@@ -267,6 +273,7 @@ impl Router {
             }
             (frame, 0)
         };
+        self.begin_schedules();
         let (node, uplink) = (self.network.hosts()[host.index()], self.network.uplink(host).index());
         for index in 0..headers.segments() {
             self.accepted += 1;
@@ -281,6 +288,7 @@ impl Router {
                 credit: headers.is_credit(),
                 expendable: headers.is_expendable(),
                 marked: false,
+                corrupted: None,
                 flow: headers.flow as u32,
             };
             self.forward(node, None, uplink, segment, observer);
@@ -289,6 +297,7 @@ impl Router {
 
     /// Does all that is due by `now`.
     pub fn advance(&mut self, now: Time, observer: &mut impl Observer) {
+        self.begin_schedules();
         while let Some(&Reverse((due, event))) = self.events.peek()
             && due <= now
         {
@@ -391,6 +400,17 @@ impl Router {
             .at(self.of_run(now).unwrap_or(Time::ZERO))
             .from(switch)
             .port(frame.to, path_hash(self.switch_salt[switch.index()], flow, entropy))
+    }
+
+    /// Begins the schedules of rates once the run has started.
+    fn begin_schedules(&mut self) {
+        if self.unscheduled.is_empty() {
+            return;
+        }
+        let Some(&start) = self.run_start.get() else { return };
+        for link in std::mem::take(&mut self.unscheduled) {
+            self.ports[link.index()].begin_schedule(start);
+        }
     }
 
     /// Returns whether the run has started.
@@ -500,7 +520,11 @@ impl Router {
     }
 
     fn serve(&mut self, link: usize, now: Time, observer: &mut impl Observer) {
-        self.served[link] = false;
+        if self.service_at[link] != now {
+            // An earlier event has taken its place.
+            return;
+        }
+        self.service_at[link] = Time::NEVER;
         let params = self.network.port(LinkId(link as u32));
         let mut departures = std::mem::take(&mut self.departures);
         self.ports[link].advance(params, now, &mut departures);
@@ -512,12 +536,9 @@ impl Router {
     }
 
     fn plan_service(&mut self, link: usize) {
-        if self.served[link] {
-            return;
-        }
         let params = self.network.port(LinkId(link as u32));
-        if let Some(at) = self.ports[link].serves_at(params) {
-            self.served[link] = true;
+        if let Some(at) = self.ports[link].serves_at(params).filter(|&at| at < self.service_at[link]) {
+            self.service_at[link] = at;
             self.events.push(Reverse((at, Event::Service(link as u32))));
             if let Some(alarm) = &mut self.alarm {
                 alarm.service(link, at, params.delay());
@@ -531,6 +552,7 @@ impl Router {
         let (mut segment, passage) = match outcome {
             SegmentOutcome::Sent { segment, passage } | SegmentOutcome::Lost { segment, passage } => (segment, passage),
             SegmentOutcome::Dropped { segment } => return self.frames.release(segment.frame, 1),
+            SegmentOutcome::Copied { segment } => return self.frames.retain(segment.frame),
         };
         if self.watched[link] {
             let frame = self.frames.get(segment.frame);
@@ -587,4 +609,10 @@ impl Router {
             }
         }
     }
+}
+
+/// Returns the links with a schedule of rates.
+fn scheduled_ports(network: &Network) -> Vec<LinkId> {
+    let links = (0..network.links().len() as u32).map(LinkId);
+    links.filter(|&link| network.impairments(link).is_some_and(|it| it.rate_schedule.is_some())).collect()
 }

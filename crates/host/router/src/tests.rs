@@ -4,9 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use experiment::SeriesConfig;
 use fabric::{
-    Arrival, Builder, CoDel, CreditQueue, Discipline, Ecn, EcnResponse, Exit, FqCoDel, HostId, InService, IngressLimit,
-    Limit, LinkClass, LinkId, Losses, MarkAt, Network, Pfc, Phantom, PlainPort, PortConfig, PortTransit, QueueItem,
-    QueuedPort, Routes, Switch,
+    AckAggregation, Arrival, Builder, CoDel, CreditQueue, Discipline, DropCause, Ecn, EcnResponse, Exit, FqCoDel,
+    HostId, ImpairmentId, Impairments, InService, IngressLimit, JitterDistribution, JitterOrder, Limit, LinkClass,
+    LinkId, LinkJitter, Losses, MarkAt, Network, Pfc, Phantom, PlainPort, Policer, Port, PortConfig, PortExtras,
+    PortMode, PortOutlet, PortTransit, QueueItem, QueuedPort, RateSchedule, RateStep, Reordering, Routes, Switch,
 };
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
@@ -14,7 +15,10 @@ use units::{Bytes, Frac, Rate, Span, Time, mix64};
 use crate::addresses::{Addresses, plan};
 use crate::delivery::Delivery;
 use crate::packet::sample::PacketSample;
-use crate::packet::{CREDIT_DSCP, Headers, OVER_PROVISIONED_CREDIT_DSCP, UNSCHEDULED_DSCP, render, wire_segment};
+use crate::packet::{
+    CREDIT_DSCP, Headers, OVER_PROVISIONED_CREDIT_DSCP, UNSCHEDULED_DSCP, VNET_LEN, flip_bit, render, render_corrupted,
+    wire_segment,
+};
 use crate::router::{NIC_BACKLOG, Observer, PortDeparture, Router, RouterInputs, RouterTime, RunStart};
 
 const SEED: u64 = 11;
@@ -118,6 +122,8 @@ struct RouterEvents {
     /// By delivery: its due time, the number of segments, and the flow.
     deliveries: Vec<(Time, u16, u64)>,
     departed: Vec<(Time, u64)>,
+    /// Corrupted segments delivered.
+    corrupted: u64,
     now: Time,
     /// Maximum lateness of a delivery.
     late: Span,
@@ -139,6 +145,13 @@ impl Observer for RouterEvents {
         self.deliveries.push((delivery.due, delivery.segments.len() as u16, delivery.headers.flow));
         let mut out = Vec::new();
         render(delivery.frame, delivery.headers, delivery.segments.clone(), delivery.mark, &mut out);
+        if let Some(bits) = delivery.corrupted {
+            assert_eq!(delivery.segments.len(), 1);
+            render_corrupted(delivery.frame, delivery.headers, delivery.segments.start, delivery.mark, bits, &mut out);
+            assert!(out[..VNET_LEN].iter().all(|&byte| byte == 0), "no offload is left to the receiver");
+            self.corrupted += 1;
+            return self.delivered.push((delivery.due, digest(&out[VNET_LEN..])));
+        }
         for segment in delivery.segments {
             let mut bytes = Vec::new();
             wire_segment(delivery.frame, delivery.headers, segment, delivery.mark, &mut bytes);
@@ -206,7 +219,7 @@ fn poll(router: &mut Router, now: Time, events: &mut RouterEvents) {
     router.advance(now, events);
 }
 
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct TestPacket {
     now: Time,
     identity: u64,
@@ -216,6 +229,7 @@ struct TestPacket {
     marked: bool,
     dscp: u8,
     flow: u32,
+    corrupted: Option<u32>,
     /// Index of the packet in the load, and of the segment.
     origin: (usize, usize),
 }
@@ -231,12 +245,69 @@ impl QueueItem for TestPacket {
     fn flow(&self) -> u32 {
         self.flow
     }
+
+    fn is_corrupted(&self) -> bool {
+        self.corrupted.is_some()
+    }
+
+    fn corrupted(self, bits: u64) -> Self {
+        Self { corrupted: Some((bits >> 32) as u32), ..self }
+    }
+}
+
+/// Packets that an impaired port sends and drops.
+#[derive(Default)]
+struct ImpairedLog {
+    sent: Vec<(TestPacket, PortTransit)>,
+    drops: u64,
+    lost: u64,
+}
+
+impl PortOutlet<TestPacket> for ImpairedLog {
+    fn send(&mut self, packet: TestPacket, passage: PortTransit) {
+        self.sent.push((packet, passage));
+    }
+
+    fn discard(&mut self, _: TestPacket, _: DropCause) {
+        self.drops += 1;
+    }
+
+    fn lose(&mut self, _: TestPacket, _: PortTransit) {
+        self.lost += 1;
+    }
+
+    fn corrupt(&mut self, _: &TestPacket) {
+        self.lost += 1;
+    }
+}
+
+/// Works as [`feed`], for an impaired port of a switch. The schedule of rates begins at time zero.
+fn feed_impaired(network: &Network, link: LinkId, arriving: Vec<TestPacket>) -> (Vec<TestPacket>, u64, u64) {
+    let params = network.port(link);
+    let salt = mix64(SEED) ^ u64::from(link.0) << 20;
+    let mut port = Port::new(0, PortMode::Extended);
+    let mut extras = PortExtras::of_switch(params.config(), network.impairments(link));
+    extras.begin_schedule(Time::ZERO);
+    let mut log = ImpairedLog::default();
+    for packet in arriving {
+        extras.enqueue(&mut port, params, salt, packet, &mut log);
+    }
+    extras.advance(&mut port, params, salt, Time::NEVER, &mut log);
+    let of = |(packet, passage): (TestPacket, PortTransit)| TestPacket {
+        now: passage.arrives,
+        marked: packet.marked | passage.marked,
+        ..packet
+    };
+    (log.sent.into_iter().map(of).collect(), log.drops, log.lost)
 }
 
 /// Feeds a port all its arrivals, in order. Returns the packets that arrive at the link's far end, and the numbers of
 /// dropped and lost packets.
 fn feed(network: &Network, link: LinkId, arriving: Vec<TestPacket>, is_nic: bool) -> (Vec<TestPacket>, u64, u64) {
     let params = network.port(link);
+    if network.impairments(link).is_some() {
+        return feed_impaired(network, link, arriving);
+    }
     let salt = mix64(SEED) ^ u64::from(link.0) << 20;
     let (mut out, mut drops) = (Vec::new(), 0);
     let mut leave = |packet: TestPacket, passage: PortTransit| out.push((packet, passage));
@@ -290,6 +361,7 @@ fn reference(network: &Network, load: &[(Time, u8, PacketSample)]) -> (Vec<(Time
                 dscp: sample.dscp,
                 marked: false,
                 flow: headers.flow as u32,
+                corrupted: None,
                 origin: (origin, index),
             });
         }
@@ -305,7 +377,16 @@ fn reference(network: &Network, load: &[(Time, u8, PacketSample)]) -> (Vec<(Time
     let (delivered, ..) = feed(network, link(network, "right", "d"), at_far_switch, false);
     let bytes = |packet: TestPacket| {
         let (origin, index) = packet.origin;
-        (packet.now, digest(&load[origin].2.wire_packets(|_| packet.marked)[index]))
+        let mut bytes = load[origin].2.wire_packets(|_| packet.marked)[index].clone();
+        if let Some(bits) = packet.corrupted {
+            let headers = Headers::parse(&load[origin].2.frame()).unwrap();
+            let (payload_at, transport_at) = (usize::from(headers.payload_at), usize::from(headers.transport_at));
+            let checksum_at = transport_at + if load[origin].2.tcp { 16 } else { 6 };
+            let has_payload = bytes.len() > payload_at;
+            let part = if has_payload { payload_at..bytes.len() } else { checksum_at..checksum_at + 2 };
+            flip_bit(&mut bytes[part], bits);
+        }
+        (packet.now, digest(&bytes))
     };
     (delivered.into_iter().map(bytes).collect(), drops, lost)
 }
@@ -394,6 +475,63 @@ proptest! {
             order
         };
         prop_assert_eq!(order(&together.events), order(&alone.events));
+    }
+}
+
+/// Impairments of a link of 1 Gb/s: some of all kinds.
+fn impairments() -> impl Strategy<Value = Impairments> {
+    let hold = || 1..300i64;
+    ((0..400u64, 0..400u64, 0..400u64), (hold(), hold(), hold()), any::<[bool; 6]>(), 2..5u32).prop_map(
+        |((duplicated, corrupted, late), (jitter, delay, period), on, packets)| Impairments {
+            policer: on[0].then_some(Policer { rate: Rate::from_mbps(500), burst: Bytes::new(30_000) }),
+            mtu: on[1].then_some(1_400),
+            jitter: on[2].then_some(LinkJitter {
+                max: Span::from_us(jitter),
+                distribution: JitterDistribution::Uniform,
+                order: if on[3] { JitterOrder::Kept } else { JitterOrder::Free },
+            }),
+            reordering: Some(Reordering { probability: Frac::ratio(late, 1_000), delay: Span::from_us(delay) }),
+            duplication: Frac::ratio(duplicated, 1_000),
+            corruption: Frac::ratio(corrupted, 1_000),
+            ack_aggregation: on[4].then_some(AckAggregation { period: Span::from_us(period), packets, max_size: 200 }),
+            rate_schedule: on[5].then(|| {
+                let step = |at, mbps| RateStep { at: Span::from_us(at), rate: Rate::from_mbps(mbps) };
+                let steps = vec![step(0, 1_000), step(60, 0), step(60 + delay, 200)];
+                Arc::new(RateSchedule::new(steps, Some(Span::from_us(500))).unwrap())
+            }),
+        },
+    )
+}
+
+proptest! {
+    /// As `router_equals_its_ports`, with impairments on the link between the switches: the code is that of the simulator.
+    #[test]
+    fn impaired_links_equal_their_ports(
+        middle in middles().prop_filter("no credit queue", |middle| middle.credits.is_none()),
+        impairments in impairments(),
+        load in loads(),
+        poll_times in poll_times(),
+    ) {
+        let network = network(&PortConfig { impairments: Some(ImpairmentId(0)), ..middle });
+        let network = network.with_impairments(vec![Arc::new(impairments)]).unwrap();
+        let (expected, drops, lost) = reference(&network, &load);
+        for coalesce in [Span::ZERO, Span::from_us(100)] {
+            let ran = run(&network, &load, coalesce, &poll_times);
+            let link = ran.links[link(&network, "left", "right").index()];
+            prop_assert_eq!((link.drops, link.losses, link.lost.total()), (drops, lost, drops + lost));
+            prop_assert_eq!(ran.held, 0, "buffers are given back");
+            prop_assert_eq!(ran.events.corrupted, link.impaired.corrupted);
+            prop_assert!(ran.events.late < Span::from_ns(20), "{} late", ran.events.late);
+            let sorted = |events: &[(Time, u64)]| {
+                let mut digests: Vec<u64> = events.iter().map(|it| it.1).collect();
+                digests.sort_unstable();
+                digests
+            };
+            prop_assert_eq!(sorted(&ran.events.delivered), sorted(&expected));
+            if coalesce.is_zero() {
+                prop_assert_eq!(&ran.events.delivered, &expected);
+            }
+        }
     }
 }
 

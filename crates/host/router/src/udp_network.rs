@@ -7,7 +7,7 @@ use units::{Span, Time};
 use virtual_time::{Datagram, HostIndex, Network};
 
 use crate::delivery::Delivery;
-use crate::packet::{Mark, UdpHeader, read_udp, write_udp};
+use crate::packet::{Mark, UdpHeader, flip_bit, read_udp, write_udp};
 use crate::packet_buffers::MAX_FRAME;
 use crate::router::{NetworkOutcome, Observer, PortDeparture, Router};
 
@@ -48,13 +48,18 @@ struct Collector<'a, O> {
 
 impl<O: DepartureObserver> Observer for Collector<'_, O> {
     fn deliver(&mut self, delivery: Delivery) {
-        let Delivery { host, frame, headers, mark, .. } = delivery;
+        let Delivery { host, frame, headers, mark, corrupted, .. } = delivery;
         // Hosts send nothing else.
         let Some((header, payload)) = read_udp(frame, headers) else { return };
         let Some(&host) = self.indices.get(&host) else { return };
         let UdpHeader { source, destination, ecn } = header;
         let ecn = if mark == Mark::Ce { CE } else { ecn };
-        let packet = Datagram { source, destination, ecn, payload: payload.to_vec() };
+        let mut payload = payload.to_vec();
+        if let Some(bits) = corrupted {
+            // No checksum is computed in virtual time: authentication rejects the datagram.
+            flip_bit(&mut payload, bits);
+        }
+        let packet = Datagram { source, destination, ecn, payload };
         self.delivered.push(virtual_time::Delivery { host, packet });
     }
 

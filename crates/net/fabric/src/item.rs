@@ -20,6 +20,18 @@ pub trait QueueItem: Sized {
         let _ = header;
         None
     }
+
+    /// Returns whether a link has corrupted the packet.
+    fn is_corrupted(&self) -> bool {
+        false
+    }
+
+    /// Returns the packet with bits that a link has changed, selected by `bits`.
+    #[must_use]
+    fn corrupted(self, bits: u64) -> Self {
+        let _ = bits;
+        self
+    }
 }
 
 /// A packet that waits for service.

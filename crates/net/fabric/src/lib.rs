@@ -13,6 +13,8 @@ mod credit;
 mod discipline;
 mod fq_codel;
 mod ideal;
+mod impairment_stage;
+mod impairments;
 mod ingress_limit;
 mod item;
 mod losses;
@@ -24,6 +26,7 @@ mod pauses;
 mod plain;
 mod port;
 mod queued;
+mod rate_schedule;
 mod ring;
 mod routing;
 mod service;
@@ -37,6 +40,10 @@ pub use credit::{CreditError, CreditParams, CreditQueue, CreditShaper, Offered};
 pub use discipline::Discipline;
 pub use fq_codel::{FqCoDel, MAX_QUEUES, MIN_QUANTUM};
 pub use ideal::{Burst, Ways, base_one_way, base_rtt};
+pub use impairments::{
+    AckAggregation, ImpairmentCounters, ImpairmentError, ImpairmentId, Impairments, JitterDistribution, JitterOrder,
+    LinkJitter, MAX_BURST, MAX_HOLD, Policer, Reordering,
+};
 pub use ingress_limit::{IngressLimit, Limit};
 pub use item::QueueItem;
 pub use losses::Losses;
@@ -48,6 +55,7 @@ pub use pauses::Pauses;
 pub use plain::{PlainPort, PortTransit};
 pub use port::{Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams, Trim};
 pub use queued::{Admitted, Exit, QueuedPort};
+pub use rate_schedule::{MAX_SCHEDULE, MIN_PERIOD_CAPACITY, RateSchedule, RateStep, ScheduleError};
 pub use routing::{Routes, RoutesFrom, path_hash, switch_salt};
 pub use service::SLOWEST;
 pub use shared::{

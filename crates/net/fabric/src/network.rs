@@ -1,11 +1,12 @@
 //! A network as a graph: hosts and switches, directed links, and the datacenter of each.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use thiserror::Error;
 use units::Rate;
 
-use crate::{Outages, PortConfig, PortError, PortParams, Switch};
+use crate::{ImpairmentError, ImpairmentId, Impairments, Outages, PortConfig, PortError, PortParams, Switch};
 
 /// A host or switch, numbered from 0, the nodes of one datacenter together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -135,6 +136,12 @@ pub enum NetworkError {
     Unreachable { from: String, to: String },
     #[error("over 65,535 different ports")]
     TooManyParams,
+    #[error("{from} to {to}: {source}")]
+    Impairment { from: String, to: String, source: ImpairmentError },
+    #[error("{from} to {to}: impairments are of ports of switches that share no buffer and have no credit queue")]
+    ImpairedPort { from: String, to: String },
+    #[error("{from} to {to}: there are no impairments with number {}", id.0)]
+    UnknownImpairments { from: String, to: String, id: ImpairmentId },
     #[error("{0}")]
     Shape(String),
 }
@@ -151,6 +158,8 @@ pub struct Network {
     datacenters: u16,
     /// Outages of the links that have any, which are few.
     outages: BTreeMap<LinkId, Outages>,
+    /// By [`ImpairmentId`].
+    impairments: Vec<Arc<Impairments>>,
 }
 
 impl Network {
@@ -255,6 +264,36 @@ impl Network {
     /// Returns the links that are down at times.
     pub fn failing(&self) -> impl Iterator<Item = (LinkId, &Outages)> + '_ {
         self.outages.iter().map(|(&link, outages)| (link, outages))
+    }
+
+    /// Returns the network with the impairments that its ports refer to, by [`ImpairmentId`].
+    ///
+    /// # Errors
+    /// If a port refers to impairments that are not among them, has a rate that these do not fit, or is a port that
+    /// cannot have any.
+    pub fn with_impairments(mut self, impairments: Vec<Arc<Impairments>>) -> Result<Self, NetworkError> {
+        for link in &self.links {
+            let config = self.params[link.params as usize].config();
+            let Some(id) = config.impairments else { continue };
+            let name = |node: NodeId| self.nodes[node.index()].name.clone();
+            let (from, to) = (name(link.from), name(link.to));
+            let node = &self.nodes[link.from.index()];
+            if node.kind != NodeKind::Switch || node.switch.is_some() || config.credits.is_some() {
+                return Err(NetworkError::ImpairedPort { from, to });
+            }
+            let Some(of_port) = impairments.get(usize::from(id.0)) else {
+                return Err(NetworkError::UnknownImpairments { from, to, id });
+            };
+            of_port.check(config.rate).map_err(|source| NetworkError::Impairment { from, to, source })?;
+        }
+        self.impairments = impairments;
+        Ok(self)
+    }
+
+    /// Returns the impairments of a link; none if it has none.
+    pub fn impairments(&self, link: LinkId) -> Option<&Arc<Impairments>> {
+        let id = self.port(link).config().impairments?;
+        self.impairments.get(usize::from(id.0))
     }
 
     /// Returns the same network without marking at the ports of switches that `of` selects; called in order of nodes.
@@ -451,6 +490,15 @@ impl Builder {
             }
         }
         let datacenters = nodes.iter().map(|node| node.datacenter + 1).max().unwrap_or(1);
-        Ok(Network { nodes, links, params, out_start, hosts, datacenters, outages: BTreeMap::new() })
+        Ok(Network {
+            nodes,
+            links,
+            params,
+            out_start,
+            hosts,
+            datacenters,
+            outages: BTreeMap::new(),
+            impairments: Vec::new(),
+        })
     }
 }

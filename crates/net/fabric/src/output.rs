@@ -3,9 +3,13 @@
 //! The configuration selects the code path once, as the port's [`PortMode`]. Where departures are known at enqueue the
 //! queue is one number, in [`Port`]. All other state, which few ports need, is in [`PortExtras`].
 
+use std::sync::Arc;
+
 use units::{Bytes, Span, Time};
 
 use crate::arrival::Arrival;
+use crate::impairment_stage::{EntryDrop, Impaired, ImpairmentStage, Released};
+use crate::impairments::{ImpairmentCounters, Impairments};
 use crate::item::QueueItem;
 use crate::losses::Losses;
 use crate::plain::{PlainPort, PortTransit};
@@ -23,6 +27,12 @@ pub enum DropCause {
     Chance,
     /// The queue discipline dropped it.
     Discipline,
+    /// The policer in front of the port had too few tokens.
+    Policed,
+    /// It was larger than the link's MTU.
+    Oversized,
+    /// The link corrupted it: it goes on, and its destination discards it.
+    Corrupted,
 }
 
 /// Code path of packets through a port.
@@ -51,7 +61,7 @@ pub enum PortService {
 impl PortMode {
     /// Returns the mode of a switch's port that shares no buffer.
     pub fn of_switch(config: &PortConfig, service: PortService) -> Self {
-        if service == PortService::Extended || config.loses() {
+        if service == PortService::Extended || config.loses() || config.impairments.is_some() {
             Self::Extended
         } else if config.is_plain() {
             Self::Fifo
@@ -185,6 +195,16 @@ pub trait PortOutlet<P> {
     fn trim(&mut self, item: &P) {
         let _ = item;
     }
+
+    /// Notes that the link corrupts a packet; it goes on.
+    fn corrupt(&mut self, item: &P) {
+        let _ = item;
+    }
+
+    /// Notes that the link adds a copy of a packet, which is sent or held apart from it.
+    fn duplicate(&mut self, item: &P) {
+        let _ = item;
+    }
 }
 
 /// State of a port in [`PortMode::Extended`], in addition to its [`Port`].
@@ -193,6 +213,8 @@ pub struct PortExtras<P> {
     /// The queues, if departures are not known at enqueue.
     queues: Option<QueuedPort<P>>,
     losses: Losses,
+    /// Impairments, if the link has any.
+    stage: Option<Box<ImpairmentStage<P>>>,
     /// Data dropped because it was sent without a credit.
     pub unscheduled_drops: u64,
     /// Credits dropped at their own queue.
@@ -202,15 +224,28 @@ pub struct PortExtras<P> {
 }
 
 impl<P: QueueItem + Copy> PortExtras<P> {
-    /// Returns the state of an idle port of a switch.
-    pub fn of_switch(config: &PortConfig) -> Self {
-        let queues = (!config.is_plain()).then(|| QueuedPort::new(config));
-        Self { queues, ..Self::of_nic() }
+    /// Returns the state of an idle port of a switch, with the impairments of its link ([`crate::Network::impairments`]).
+    pub fn of_switch(config: &PortConfig, impairments: Option<&Arc<Impairments>>) -> Self {
+        let schedule = impairments.and_then(|impairments| impairments.rate_schedule.as_ref());
+        let queues = (!config.is_plain() || schedule.is_some()).then(|| QueuedPort::new(config));
+        let queues = match schedule {
+            Some(schedule) => queues.map(|queues| queues.with_schedule(Arc::clone(schedule))),
+            None => queues,
+        };
+        let stage = impairments.map(|impairments| Box::new(ImpairmentStage::new(Arc::clone(impairments))));
+        Self { queues, stage, ..Self::of_nic() }
     }
 
     /// Returns the state of an idle NIC.
     pub fn of_nic() -> Self {
-        Self { queues: None, losses: Losses::default(), unscheduled_drops: 0, credit_drops: 0, trims: 0 }
+        Self { queues: None, losses: Losses::default(), stage: None, unscheduled_drops: 0, credit_drops: 0, trims: 0 }
+    }
+
+    /// Begins the schedule of rates, if the port has one; before, it serves at its constant rate.
+    pub fn begin_schedule(&mut self, start: Time) {
+        if let Some(queues) = &mut self.queues {
+            queues.begin_schedule(start);
+        }
     }
 
     /// Replays service up to the packet's arrival, then queues the packet. Packets that leave the port go to `outlet`: this
@@ -224,14 +259,26 @@ impl<P: QueueItem + Copy> PortExtras<P> {
         outlet: &mut impl PortOutlet<P>,
     ) {
         let arrival = item.arrival();
-        let Some(queues) = &mut self.queues else {
-            return match port.enqueue(params, salt, &arrival) {
-                None => outlet.discard(item, DropCause::Full),
-                Some(passage) if self.losses.loses(params, salt, &arrival) => outlet.lose(item, passage),
-                Some(passage) => outlet.send(item, passage),
+        if let Some(stage) = &mut self.stage
+            && let Some(reason) = stage.admit(&arrival)
+        {
+            port.count_drop();
+            let cause = match reason {
+                EntryDrop::Policed => DropCause::Policed,
+                EntryDrop::Oversized => DropCause::Oversized,
             };
+            return outlet.discard(item, cause);
+        }
+        let Some(queues) = &mut self.queues else {
+            let Some(passage) = port.enqueue(params, salt, &arrival) else {
+                return outlet.discard(item, DropCause::Full);
+            };
+            let mut link = LinkStage { losses: &mut self.losses, stage: self.stage.as_deref_mut(), params, salt };
+            link.send(item, passage, &arrival, outlet);
+            return link.release(arrival.now, outlet);
         };
-        let mut leaving = LossStage { port, losses: &mut self.losses, params, salt, outlet };
+        let link = LinkStage { losses: &mut self.losses, stage: self.stage.as_deref_mut(), params, salt };
+        let mut leaving = Leaving { port, link, outlet };
         let mut refused = queues.enqueue(params, salt, &arrival, item, |item, exit| leaving.leave(item, exit));
         // Expendable packets are dropped completely.
         if let (Some(item), Some(trim)) = (&refused, params.config().trim)
@@ -242,7 +289,8 @@ impl<P: QueueItem + Copy> PortExtras<P> {
             self.trims += 1;
             refused = queues.enqueue(params, salt, &header.arrival(), header, |item, exit| leaving.leave(item, exit));
         }
-        let LossStage { port, outlet, .. } = leaving;
+        let Leaving { port, mut link, outlet } = leaving;
+        link.release(arrival.now, outlet);
         let is_credit = arrival.credit && params.credits().is_some();
         match refused {
             Some(item) if is_credit => {
@@ -268,15 +316,19 @@ impl<P: QueueItem + Copy> PortExtras<P> {
         until: Time,
         outlet: &mut impl PortOutlet<P>,
     ) {
-        let mut leaving = LossStage { port, losses: &mut self.losses, params, salt, outlet };
+        let link = LinkStage { losses: &mut self.losses, stage: self.stage.as_deref_mut(), params, salt };
+        let mut leaving = Leaving { port, link, outlet };
         if let Some(queues) = &mut self.queues {
             queues.advance(params, salt, until, |item, exit| leaving.leave(item, exit));
         }
+        let Leaving { mut link, outlet, .. } = leaving;
+        link.release(until, outlet);
     }
 
-    /// Returns whether any packet waits for the start of its service.
+    /// Returns whether any packet waits for the start of its service, or is held by an impairment.
     pub fn has_waiting(&self) -> bool {
         self.queues.as_ref().is_some_and(QueuedPort::has_waiting)
+            || self.stage.as_ref().is_some_and(|stage| stage.is_holding())
     }
 
     /// Returns what waits and counts already: a port that decides at enqueue counts packets then.
@@ -285,14 +337,16 @@ impl<P: QueueItem + Copy> PortExtras<P> {
         queues.map_or(Admitted::default(), QueuedPort::admitted)
     }
 
-    /// Returns the packets that wait, without the credits in their own queue.
+    /// Returns the packets that wait or are held, without the credits in their own queue.
     pub fn waiting(&self) -> impl Iterator<Item = &P> {
-        self.queues.iter().flat_map(QueuedPort::waiting)
+        let held = self.stage.iter().flat_map(|stage| stage.held());
+        self.queues.iter().flat_map(QueuedPort::waiting).chain(held)
     }
 
-    /// Returns the time of the next service if no packet follows; [`Time::NEVER`] if none waits.
+    /// Returns the time of the next service or release if no packet follows; [`Time::NEVER`] if no packet waits or is held.
     pub fn next_service(&self, params: &PortParams) -> Time {
-        self.queues.as_ref().map_or(Time::NEVER, |queues| queues.next_service(params))
+        let service = self.queues.as_ref().map_or(Time::NEVER, |queues| queues.next_service(params));
+        self.stage.as_ref().map_or(service, |stage| service.min(stage.next()))
     }
 
     /// Returns the time at which the port becomes idle, apart from packets that wait in queues.
@@ -315,12 +369,18 @@ impl<P: QueueItem + Copy> PortExtras<P> {
         self.losses.count()
     }
 
+    /// Packets that impairments affected.
+    pub fn impaired_packets(&self) -> ImpairmentCounters {
+        self.stage.as_ref().map_or(ImpairmentCounters::default(), |stage| stage.counters())
+    }
+
     /// Checks that the counts match the queues. Returns the number of entries examined.
     ///
     /// # Errors
     /// When one does not: the difference.
     pub fn check(&self) -> Result<usize, String> {
-        self.queues.as_ref().map_or(Ok(0), QueuedPort::check)
+        let queued = self.queues.as_ref().map_or(Ok(0), QueuedPort::check)?;
+        Ok(queued + self.stage.as_ref().map_or(Ok(0), |stage| stage.check())?)
     }
 }
 
@@ -333,30 +393,60 @@ pub struct Occupancy {
     pub phantom: Bytes,
 }
 
-/// The way from the queues to the outlet, past the losses of the link.
-struct LossStage<'a, O> {
-    port: &'a mut Port,
+/// The way from a port to its link: random losses, then impairments.
+struct LinkStage<'a, P> {
     losses: &'a mut Losses,
+    stage: Option<&'a mut ImpairmentStage<P>>,
     params: &'a PortParams,
     salt: u64,
+}
+
+impl<P: QueueItem + Copy> LinkStage<'_, P> {
+    /// Sends a packet that leaves the port, unless the link loses it or an impairment holds it.
+    #[inline]
+    fn send(&mut self, item: P, passage: PortTransit, arrival: &Arrival, outlet: &mut impl PortOutlet<P>) {
+        if self.losses.loses(self.params, self.salt, arrival) {
+            return outlet.lose(item, passage);
+        }
+        match &mut self.stage {
+            None => outlet.send(item, passage),
+            Some(stage) => stage.enter(item, passage, self.params, self.salt, |event| note(event, outlet)),
+        }
+    }
+
+    /// Sends the packets that impairments release before `until`.
+    #[inline]
+    fn release(&mut self, until: Time, outlet: &mut impl PortOutlet<P>) {
+        let Some(stage) = &mut self.stage else { return };
+        stage.close_due_group(until, self.params, self.salt, |event| note(event, outlet));
+        while let Some(Released { item, passage }) = stage.release(until, self.params) {
+            outlet.send(item, passage);
+        }
+    }
+}
+
+fn note<P>(event: Impaired<P>, outlet: &mut impl PortOutlet<P>) {
+    match event {
+        Impaired::Corrupted(item) => outlet.corrupt(item),
+        Impaired::Duplicated(item) => outlet.duplicate(item),
+    }
+}
+
+/// The way from the queues to the link.
+struct Leaving<'a, P, O> {
+    port: &'a mut Port,
+    link: LinkStage<'a, P>,
     outlet: &'a mut O,
 }
 
-impl<O> LossStage<'_, O> {
+impl<P: QueueItem + Copy, O: PortOutlet<P>> Leaving<'_, P, O> {
     #[inline]
-    fn leave<P: QueueItem>(&mut self, item: P, exit: Exit)
-    where
-        O: PortOutlet<P>,
-    {
+    fn leave(&mut self, item: P, exit: Exit) {
         let cause = match exit {
             Exit::Served(passage) => {
                 let arrival = item.arrival();
                 self.port.count(arrival.size, passage);
-                return if self.losses.loses(self.params, self.salt, &arrival) {
-                    self.outlet.lose(item, passage);
-                } else {
-                    self.outlet.send(item, passage);
-                };
+                return self.link.send(item, passage, &arrival, self.outlet);
             }
             Exit::Dropped => DropCause::Discipline,
             Exit::Evicted => DropCause::Full,

@@ -9,6 +9,7 @@ use crate::codel::MAX_INTERVAL;
 use crate::credit::{CreditError, CreditParams, CreditQueue};
 use crate::discipline::Discipline;
 use crate::fq_codel::{MAX_QUEUES, MIN_QUANTUM};
+use crate::impairments::ImpairmentId;
 use crate::ingress_limit::{IngressLimit, Limit};
 use crate::mark::Marker;
 use crate::service::{MAX, SLOWEST, long_service, service};
@@ -108,6 +109,9 @@ pub struct PortConfig {
     pub trim: Option<Trim>,
     /// The services of packets last whole multiples of this. The backlog is still counted in bytes.
     pub tick: Tick,
+    /// Impairments, by their index in the network. Not of ports of switches that share a buffer, nor of hosts' NICs, nor
+    /// together with a credit queue.
+    pub impairments: Option<ImpairmentId>,
 }
 
 impl PortConfig {
@@ -133,6 +137,7 @@ impl PortConfig {
             credits: None,
             trim: None,
             tick: Tick::NONE,
+            impairments: None,
         }
     }
 

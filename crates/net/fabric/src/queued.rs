@@ -2,6 +2,8 @@
 //! that counts whole packets, a queue of credits. It is served lazily: it remembers when it falls idle and replays its
 //! service decisions when it is next touched, so a hop is still one event.
 
+use std::sync::Arc;
+
 use units::{Bytes, Span, Time};
 
 use crate::PortTransit;
@@ -10,6 +12,7 @@ use crate::credit::{CreditParams, CreditShaper};
 use crate::discipline::{Order, Queues};
 use crate::item::{QueueItem, QueuedItem};
 use crate::port::{InService, MarkAt, PhantomQueue, PortConfig, PortParams};
+use crate::rate_schedule::{RateSchedule, ScheduledService};
 
 /// Exit of a packet from the queues of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +55,8 @@ pub struct QueuedPort<P> {
     /// Credits that wait, outside of the buffer: a credit with tokens goes before all else, and without them it waits
     /// though the port is idle.
     credits: CreditShaper<P>,
+    /// Service by a schedule of rates, in place of the constant rate.
+    scheduled: Option<Box<ScheduledService>>,
 }
 
 impl<P: QueueItem> QueuedPort<P> {
@@ -68,6 +73,19 @@ impl<P: QueueItem> QueuedPort<P> {
             serves_control: false,
             phantom: PhantomQueue::default(),
             credits: CreditShaper::default(),
+            scheduled: None,
+        }
+    }
+
+    /// Serves packets by a schedule of rates, which begins at a time to be set.
+    pub(crate) fn with_schedule(self, schedule: Arc<RateSchedule>) -> Self {
+        Self { scheduled: Some(Box::new(ScheduledService::new(schedule))), ..self }
+    }
+
+    /// Begins the schedule of rates, if there is one.
+    pub(crate) fn begin_schedule(&mut self, start: Time) {
+        if let Some(scheduled) = &mut self.scheduled {
+            scheduled.begin(start);
         }
     }
 
@@ -145,7 +163,7 @@ impl<P: QueueItem> QueuedPort<P> {
     ) -> Option<P> {
         let service = params.exact_service(packet.size);
         // No eviction makes room for it.
-        if self.idle_at.saturating_since(packet.now) + service > params.buffer {
+        if self.remainder(packet.now) + service > params.buffer {
             return Some(item);
         }
         let is_idle = self.idle_at < packet.now;
@@ -266,7 +284,8 @@ impl<P: QueueItem> QueuedPort<P> {
             if params.config.tick.is_none() { next.service } else { params.service(next.item.arrival().size) };
         self.serving = next.service;
         self.serves_credit = false;
-        self.idle_at = begins + service;
+        let scheduled = self.scheduled.as_mut().and_then(|it| it.serve(begins, next.item.arrival().size));
+        self.idle_at = scheduled.unwrap_or(begins + service);
         if params.config.mark_at == MarkAt::Dequeue {
             let at = Arrival { now: begins, ..next.item.arrival() };
             // Where the port does not trim, nothing is counted as control.
@@ -278,8 +297,16 @@ impl<P: QueueItem> QueuedPort<P> {
         out(next.item, Exit::Served(PortTransit { arrives: self.idle_at + params.delay, marked: next.marked }));
     }
 
-    fn backlog(&self, params: &PortParams, now: Time) -> Span {
+    /// Returns the contribution of the packet in service to the backlog: its remaining service time and, by a schedule of
+    /// rates, at most its service time at the constant rate.
+    #[inline]
+    fn remainder(&self, now: Time) -> Span {
         let remainder = self.idle_at.saturating_since(now);
+        if self.scheduled.is_some() { remainder.min(self.serving) } else { remainder }
+    }
+
+    fn backlog(&self, params: &PortParams, now: Time) -> Span {
+        let remainder = self.remainder(now);
         if params.control.is_some() && (self.serves_control || self.serves_credit) {
             return self.queued - self.queued_control;
         }
@@ -295,20 +322,20 @@ impl<P: QueueItem> QueuedPort<P> {
     fn held_control(&self, now: Time) -> Span {
         let waits = self.queued_control;
         let is_served = !self.serves_credit && self.serves_control;
-        if is_served { waits + self.idle_at.saturating_since(now) } else { waits }
+        if is_served { waits + self.remainder(now) } else { waits }
     }
 
     /// Returns the service time of the data in the buffer of a port that trims.
     fn held_data(&self, now: Time) -> Span {
         let waits = self.queued - self.queued_control;
         let is_served = !self.serves_credit && !self.serves_control;
-        if is_served { waits + self.idle_at.saturating_since(now) } else { waits }
+        if is_served { waits + self.remainder(now) } else { waits }
     }
 
     /// Returns the service time of the buffer's content at a time, the packet in service by its remainder.
     #[inline]
     pub fn held(&self, now: Time) -> Span {
-        self.queued + self.idle_at.saturating_since(now)
+        self.queued + self.remainder(now)
     }
 
     /// Returns what waits, marks decided at enqueue included, without the credits in their own queue.

@@ -44,7 +44,15 @@ pub enum BodyKind {
     Probe,
     /// The header of data with a payload that was trimmed by a switch.
     Trimmed,
+    /// A packet that a link has corrupted. The number differs from that of a probe in one bit: ports see both as data that
+    /// is not ECN-capable ([`Packet::arrival`](crate::packet::Packet::arrival)).
+    Corrupted = 31,
 }
+
+/// The bit in which the numbers of [`BodyKind::Corrupted`] and [`BodyKind::Probe`] differ.
+pub(crate) const CORRUPTED_BIT: u8 = BodyKind::Corrupted as u8 ^ BodyKind::Probe as u8;
+
+const _: () = assert!(CORRUPTED_BIT.is_power_of_two());
 
 impl BodyKind {
     /// By number; the numbers left over mean nothing.
@@ -66,6 +74,7 @@ impl BodyKind {
         all[Self::Echo as usize] = Self::Echo;
         all[Self::Probe as usize] = Self::Probe;
         all[Self::Trimmed as usize] = Self::Trimmed;
+        all[Self::Corrupted as usize] = Self::Corrupted;
         all
     };
 }
@@ -158,6 +167,8 @@ pub enum Body {
         /// Every packet below has been received.
         cumulative: u32,
     },
+    /// Bits that no receiver can read: a checksum rejects them.
+    Corrupted,
 }
 
 /// A body's bytes.
@@ -219,6 +230,7 @@ impl Body {
             Self::Trimmed { seq, attempt } => (BodyKind::Trimmed, 0, BodyBytes::about(seq, attempt)),
             Self::Probe => (BodyKind::Probe, 0, nothing),
             Self::ProbeReply { cumulative } => (BodyKind::Probe, REPLY, BodyBytes { word: cumulative, ..nothing }),
+            Self::Corrupted => (BodyKind::Corrupted, 0, nothing),
         };
         (Label { kind, flags }, words)
     }
@@ -251,6 +263,7 @@ impl Body {
             BodyKind::Trimmed => Self::Trimmed { seq: number, attempt },
             BodyKind::Probe if !answers => Self::Probe,
             BodyKind::Probe => Self::ProbeReply { cumulative: word },
+            BodyKind::Corrupted => Self::Corrupted,
         }
     }
 }
@@ -322,6 +335,7 @@ mod tests {
                 Body::Probe,
                 Body::ProbeReply { cumulative: word },
                 Body::Trimmed { seq, attempt },
+                Body::Corrupted,
             ];
             for body in bodies {
                 let (label, words) = body.pack();

@@ -510,7 +510,7 @@ fn gather<L: ControlLaw>(setup: &Setup, ran: FinishedPartitions<L>) -> Outcome {
     let mut receiver_counters: Vec<(u32, ReceiverCounters)> = Vec::new();
     let (mut switches, mut held_back, mut pauses) = (Vec::new(), Vec::new(), Vec::new());
     let mut predictions = Predictions::default();
-    let mut lost_of = vec![0; setup.flows.len()];
+    let (mut lost_of, mut copies_of) = (vec![0; setup.flows.len()], Vec::new());
     let until = ended;
     let mut engine =
         EngineStats { partitions: partitions.len() as u32, threads: threads as u32, ..EngineStats::default() };
@@ -537,6 +537,11 @@ fn gather<L: ControlLaw>(setup: &Setup, ran: FinishedPartitions<L>) -> Outcome {
         for (all, &lost) in lost_of.iter_mut().zip(partition.plane.lost_of()) {
             *all = u32::saturating_add(*all, lost);
         }
+        let copies = partition.plane.copies_of();
+        copies_of.resize(copies.len().max(copies_of.len()), 0);
+        for (all, &copied) in copies_of.iter_mut().zip(copies) {
+            *all = u32::saturating_add(*all, copied);
+        }
     }
     for (flow, counts) in receiver_counters {
         counts.add_to(&mut flows[flow as usize]);
@@ -553,6 +558,7 @@ fn gather<L: ControlLaw>(setup: &Setup, ran: FinishedPartitions<L>) -> Outcome {
         flows,
         links,
         lost_of,
+        copies_of,
         switches,
         deadlock: deadlock(setup, &held_back),
         port_samples,

@@ -112,6 +112,8 @@ pub(crate) struct LossCounters {
     pub(crate) links: Vec<ByKind>,
     /// By flow: data packets, including those with a trimmed payload.
     pub(crate) flows: Vec<u32>,
+    /// By flow: copies of data packets that links added; empty until there is one.
+    pub(crate) copies: Vec<u32>,
     /// The number in the network of the first link.
     first_link: u32,
     /// Losses of recorded flows, where a run is recorded.
@@ -120,7 +122,13 @@ pub(crate) struct LossCounters {
 
 impl LossCounters {
     pub(crate) fn new(links: std::ops::Range<u32>, flows: usize, log: Option<Box<LossLog>>) -> Self {
-        Self { links: vec![ByKind::default(); links.len()], flows: vec![0; flows], first_link: links.start, log }
+        Self {
+            links: vec![ByKind::default(); links.len()],
+            flows: vec![0; flows],
+            copies: Vec::new(),
+            first_link: links.start,
+            log,
+        }
     }
 
     #[cold]
@@ -133,6 +141,19 @@ impl LossCounters {
         if packet.is_data() {
             self.count_data(packet);
         }
+    }
+
+    /// Counts the copy of a packet that a link adds.
+    #[cold]
+    fn count_copy(&mut self, packet: &Packet) {
+        if !packet.is_data() {
+            return;
+        }
+        if self.copies.is_empty() {
+            self.copies = vec![0; self.flows.len()];
+        }
+        let flow = &mut self.copies[packet.flow as usize];
+        *flow = flow.saturating_add(1);
     }
 
     /// Counts a data packet that is lost to its flow.
@@ -457,5 +478,13 @@ impl PortOutlet<Packet> for LinkOutlet<'_> {
 
     fn trim(&mut self, packet: &Packet) {
         self.links.loss_counters.count_data(packet);
+    }
+
+    fn corrupt(&mut self, packet: &Packet) {
+        self.links.loss_counters.count(self.link, packet, DropCause::Corrupted);
+    }
+
+    fn duplicate(&mut self, packet: &Packet) {
+        self.links.loss_counters.count_copy(packet);
     }
 }

@@ -5,7 +5,7 @@ use fabric::{Arrival, PortTransit, QueueItem, path_hash};
 use flow::AckHeader;
 use units::Time;
 
-use crate::body::{Body, BodyBytes, BodyKind, Label, MARKED, REPLY};
+use crate::body::{Body, BodyBytes, BodyKind, CORRUPTED_BIT, Label, MARKED, REPLY};
 
 /// The place of the reports of the ports that a packet has passed, if it has any (INT).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -190,6 +190,15 @@ impl Packet {
         Self::new(ForwardingHeader { time, flow, dst, entropy, size, class, pinned }, Body::Trimmed { seq, attempt })
     }
 
+    /// Returns the packet after a link has corrupted it: no receiver can read it, and ports queue it as before.
+    #[must_use]
+    pub fn corrupted(mut self) -> Self {
+        // Control has the flag of an answer: without it ports would take the packet for data.
+        let reply = if self.arrival().control { flag(REPLY) } else { 0 };
+        self.label = self.label & !(KIND | flag(REPLY)) | (BodyKind::Corrupted as u16) << 3 | reply;
+        self
+    }
+
     /// The same packet at another time.
     #[inline(always)]
     pub(crate) fn at(self, time: Time) -> Self {
@@ -326,13 +335,16 @@ impl Packet {
         self
     }
 
-    /// Returns whether it queues with data though it is none: a probe finds out the fate of the data before it.
+    /// Returns whether it queues with data though it is none: a probe finds out the fate of the data before it, and data may
+    /// be corrupted.
     #[inline(always)]
-    fn is_probe(&self) -> bool {
-        self.is_of(BodyKind::Probe) & !self.is_ack()
+    fn queues_as_data(&self) -> bool {
+        const CORRUPTED: u16 = (CORRUPTED_BIT as u16) << 3;
+        self.label & (KIND & !CORRUPTED | flag(REPLY)) == (BodyKind::Probe as u16) << 3
     }
 
-    /// Returns the packet as seen by a port, arriving now. Only data is ECN-capable; all else but a probe is control.
+    /// Returns the packet as seen by a port, arriving now. Only data is ECN-capable; all else but a probe, and
+    /// corrupted data, is control.
     #[inline(always)]
     pub fn arrival(&self) -> Arrival {
         let data = self.is_data();
@@ -340,7 +352,7 @@ impl Packet {
             now: self.time,
             size: self.size.into(),
             ecn_capable: data,
-            control: !data & !self.is_probe(),
+            control: !data & !self.queues_as_data(),
             credit: self.is_credit(),
             expendable: self.is_expendable(),
             // Another transmission comes at another time, an acknowledgement at another port.
@@ -362,6 +374,14 @@ impl QueueItem for Packet {
     fn trimmed(&self, header: u16) -> Option<Self> {
         self.is_data().then(|| self.trimmed(header))
     }
+
+    fn is_corrupted(&self) -> bool {
+        self.is_of(BodyKind::Corrupted)
+    }
+
+    fn corrupted(self, _: u64) -> Self {
+        self.corrupted()
+    }
 }
 
 #[cfg(test)]
@@ -371,6 +391,29 @@ mod tests {
     #[test]
     fn a_packet_takes_32_bytes() {
         assert_eq!(size_of::<Packet>(), 32);
+    }
+
+    #[test]
+    fn a_corrupted_packet_keeps_its_path_and_its_queue() {
+        let header =
+            ForwardingHeader { flow: 3, dst: 4, size: 1_500, class: 2, pinned: true, ..ForwardingHeader::default() };
+        let bodies = [
+            Body::Data { seq: 7, attempt: 2, credit: None },
+            Body::Ack(AckHeader { seq: 7, covers: 1, cumulative: 3, marked: true, attempt: 1 }),
+            Body::Credit { number: 1 },
+            Body::Probe,
+            Body::ProbeReply { cumulative: 9 },
+        ];
+        for body in bodies {
+            let packet = Packet::new(header, body);
+            let corrupted = packet.corrupted();
+            assert_eq!((corrupted.body(), corrupted.is_signal()), (Body::Corrupted, true));
+            assert!(QueueItem::is_corrupted(&corrupted) && !QueueItem::is_corrupted(&packet));
+            assert_eq!(corrupted.arrival().control, packet.arrival().control, "{body:?}");
+            assert!(!corrupted.arrival().credit && !corrupted.is_data() && !corrupted.arrival().ecn_capable);
+            assert_eq!((corrupted.path_hash(5), corrupted.class()), (packet.path_hash(5), packet.class()));
+            assert_eq!((corrupted.size, corrupted.corrupted()), (1_500, corrupted));
+        }
     }
 
     #[test]

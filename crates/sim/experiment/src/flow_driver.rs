@@ -159,6 +159,7 @@ pub fn outcome_of_packets(
         ended,
         until: Time::NEVER,
         lost_of: Vec::new(),
+        copies_of: Vec::new(),
         interrupted: false,
         engine,
         switches: Vec::new(),

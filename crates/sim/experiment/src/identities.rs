@@ -29,17 +29,20 @@ pub fn broken_identities(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     all.into_iter().flatten().collect()
 }
 
-/// Checks that each data packet that was sent arrived, was lost or trimmed, or is in flight.
+/// Checks that each data packet that was sent, or added by a link as a copy, arrived, was lost or trimmed, or is in flight.
 fn packets(outcome: &Outcome) -> Option<String> {
     let engine = &outcome.engine;
     let lost: u64 = outcome.links.iter().map(|link| link.lost.data).sum();
     let (sent, received, in_flight) = (engine.data_packets, engine.data_received, engine.data_in_flight);
     let trimmed: u64 = outcome.links.iter().map(|link| link.trims).sum();
+    let copies: u64 = outcome.copies_of.iter().map(|&copies| u64::from(copies)).sum();
     let all = [received, lost, trimmed, in_flight].into_iter().map(u128::from).sum::<u128>();
-    (u128::from(sent) != all).then(|| {
+    (u128::from(sent) + u128::from(copies) != all).then(|| {
         let trimmed = if trimmed > 0 { format!(", {trimmed} were trimmed") } else { String::new() };
+        let copied = if copies > 0 { format!(" and {copies} copies of them") } else { String::new() };
         format!(
-            "of {sent} data packets sent {received} came, {lost} were lost{trimmed}, and {in_flight} were in flight at the end"
+            "of {sent} data packets sent{copied} {received} came, {lost} were lost{trimmed}, and {in_flight} were in flight at \
+             the end"
         )
     })
 }
@@ -80,11 +83,12 @@ fn losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
     (on_links != of_flows).then(|| format!("links lost or trimmed {on_links} data packets, but flows lost {of_flows}"))
 }
 
-/// Checks that each lost packet of a flow that ended was sent again. Not for coded flows.
+/// Checks that each lost packet of a flow that ended was sent again, or was one of two copies. Not for coded flows.
 fn losses_are_retransmitted(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let flows = setup.flows.iter().zip(&outcome.flows).zip(&outcome.lost_of).enumerate();
-    let mut broken = flows.filter(|(_, ((spec, end), lost))| {
-        end.completed.is_set() && !spec.coded && u64::from(**lost) > end.stats.retransmits
+    let copies = |flow: usize| outcome.copies_of.get(flow).map_or(0, |&copies| u64::from(copies));
+    let mut broken = flows.filter(|(flow, ((spec, end), lost))| {
+        end.completed.is_set() && !spec.coded && u64::from(**lost) > end.stats.retransmits + copies(*flow)
     });
     let (flow, ((_, end), lost)) = broken.next()?;
     let more = others(broken.count());

@@ -1,6 +1,6 @@
 //! Results of a run.
 
-use fabric::{LinkId, NodeId};
+use fabric::{ImpairmentCounters, LinkId, NodeId};
 use flow::FlowStats;
 use flow::credits::CreditStats;
 use laws::LawActions;
@@ -86,8 +86,10 @@ pub struct LinkOutcome {
     /// Data packets that had their payload trimmed because the buffer was full. Their headers still count as packets, and
     /// as `drops` if the buffer had no room for the header either.
     pub trims: u64,
-    /// Packets that the link lost by chance, or because it was down.
+    /// Packets that the link lost by chance or because it was down, or corrupted.
     pub losses: u64,
+    /// Packets that impairments affected: policed and oversized ones are among `drops`, corrupted ones among `losses`.
+    pub impaired: ImpairmentCounters,
     /// All of `drops` and `losses`, by kind of packet.
     pub lost: ByKind,
     /// Packets marked.
@@ -145,6 +147,9 @@ pub struct Outcome {
     pub links: Vec<LinkOutcome>,
     /// By [`crate::FlowId`]: data packets of the flow that were lost, or lost their payload. Empty for a run on real packets.
     pub lost_of: Vec<u32>,
+    /// By [`crate::FlowId`]: copies of data packets that links added. Empty where no link adds any, and for a run on real
+    /// packets.
+    pub copies_of: Vec<u32>,
     /// Switches that share their buffer, in order.
     pub switches: Vec<SwitchOutcome>,
     /// Ports that waited for each other in a cycle when the run ended: a deadlock. Empty if none did.

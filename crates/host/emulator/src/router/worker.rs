@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fabric::HostId;
-use router::packet::{render, wire_segment};
+use router::packet::{render, render_corrupted, wire_segment};
 use router::{Delivery, MAX_FRAME, NIC_BACKLOG, NetworkOutcome, Observer, PortDeparture, Router};
 use units::{Span, Time};
 
@@ -117,8 +117,13 @@ impl<C> Output<C> {
 
 impl<C: Now> Observer for Output<C> {
     fn deliver(&mut self, delivery: Delivery) {
-        let Delivery { host, due, frame, headers, segments, mark } = delivery;
-        let payload = render(frame, headers, segments, mark, &mut self.scratch);
+        let Delivery { host, due, frame, headers, segments, mark, corrupted } = delivery;
+        let payload = if let Some(bits) = corrupted {
+            render_corrupted(frame, headers, segments.start, mark, bits, &mut self.scratch);
+            &[]
+        } else {
+            render(frame, headers, segments, mark, &mut self.scratch)
+        };
         self.lateness.record(late_ns(self.clock.now(), due));
         let Some(device) = self.by_host.get(&host).map(|&index| &mut self.devices[index]) else {
             return self.unwritable += 1;

@@ -123,3 +123,31 @@ pub fn wire_segment(frame: &[u8], headers: &Headers, segment: u16, mark: Mark, o
         set_word(out, at, checksum);
     }
 }
+
+/// Writes one segment to `out` behind an empty virtio header, every checksum done, and then changes one bit of its
+/// payload or, if it has none, of its transport header's checksum: the receiver's checksum rejects it. `bits` select the
+/// bit.
+pub fn render_corrupted(frame: &[u8], headers: &Headers, segment: u16, mark: Mark, bits: u32, out: &mut Vec<u8>) {
+    wire_segment(frame, headers, segment, mark, out);
+    let payload_at = usize::from(headers.payload_at);
+    if payload_at < out.len() {
+        flip_bit(&mut out[payload_at..], bits);
+    } else {
+        let checksum_at = match headers.transport {
+            IpProtocol::Tcp => 16,
+            _ => 6,
+        };
+        let at = usize::from(headers.transport_at) + checksum_at;
+        if let Some(checksum) = out.get_mut(at..at + 2) {
+            flip_bit(checksum, bits);
+        }
+    }
+    out.splice(..0, [0; VNET_LEN]);
+}
+
+/// Changes one bit of some bytes, selected by random bits; none of no bytes.
+pub fn flip_bit(bytes: &mut [u8], bits: u32) {
+    let Some(last) = (bytes.len() as u64 * 8).checked_sub(1) else { return };
+    let at = (u64::from(bits) * (last + 1)) >> 32;
+    bytes[(at / 8) as usize] ^= 1 << (at % 8);
+}

@@ -152,7 +152,7 @@ impl PacketSample {
         self.transport_at() + if self.tcp { 16 } else { 6 }
     }
 
-    fn pseudo_header(&self, length: usize) -> Vec<u8> {
+    pub(crate) fn pseudo_header(&self, length: usize) -> Vec<u8> {
         let (mut pseudo_header, destination) = self.addresses();
         pseudo_header.extend(destination);
         pseudo_header.extend([0, if self.tcp { 6 } else { 17 }]);

@@ -123,6 +123,26 @@ proptest! {
         prop_assert!(naive_sum(&out[VNET_LEN..][..20 + sample.ip_extra * 4]) != 0xffff);
     }
 
+    /// A corrupted segment differs from the right one in one bit, behind the IP header, and its checksum is wrong.
+    #[test]
+    fn corrupted_segments_are_rejected(sample in samples(), bits in any::<u32>(), segment in any::<u16>()) {
+        let frame = sample.frame();
+        let headers = Headers::parse(&frame).unwrap();
+        let segment = segment % headers.segments();
+        let (mut right, mut corrupted) = (Vec::new(), Vec::new());
+        wire_segment(&frame, &headers, segment, Mark::None, &mut right);
+        render_corrupted(&frame, &headers, segment, Mark::None, bits, &mut corrupted);
+        let (vnet, packet) = corrupted.split_at(VNET_LEN);
+        prop_assert_eq!(vnet, [0; VNET_LEN], "no offload, so the receiver checks the sum");
+        let changed = right.iter().zip(packet).map(|(a, b)| (a ^ b).count_ones());
+        prop_assert_eq!((right.len(), changed.clone().sum::<u32>()), (packet.len(), 1));
+        let at = sample.transport_at();
+        prop_assert_eq!(changed.take(at).sum::<u32>(), 0);
+        let summed = |packet: &[u8]| naive_sum(&[&sample.pseudo_header(packet.len() - at)[..], &packet[at..]].concat());
+        prop_assert_eq!(summed(&right), 0xffff);
+        prop_assert!(summed(packet) != 0xffff);
+    }
+
     /// Any bytes at all, and any change of a good packet, are a packet or a fault, and a packet can be written.
     #[test]
     fn any_bytes_are_a_packet_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {

@@ -653,6 +653,7 @@ impl PortSettings {
             ingress_limit: ingress_limit(self.off, self.resume, self.headroom, cable)?,
             credits: None,
             tick: Tick::NONE,
+            impairments: None,
         })
     }
 }

@@ -23,6 +23,8 @@ impl<L: ControlLaw> PartitionHosts<L> {
             Body::Resume => state.resume(packet.class(), &mut self.senders),
             // The hosts of these are others, and elsewhere.
             Body::Data { .. } | Body::Ack(_) | Body::Feedback(_) => {}
+            // Its checksum is wrong.
+            Body::Corrupted => {}
             Body::Request { .. } | Body::Stop | Body::Emulation { .. } => {
                 self.on_credit_signal(host, packet, context, nic);
             }

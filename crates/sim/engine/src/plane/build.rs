@@ -73,7 +73,11 @@ impl Plane {
                     ticks: Ticks::new(interval, Time::ZERO),
                     extras: match from {
                         NodeKind::Host(_) => PortExtras::of_nic(),
-                        NodeKind::Switch => PortExtras::of_switch(config),
+                        NodeKind::Switch => {
+                            let mut extras = PortExtras::of_switch(config, network.impairments(LinkId(link)));
+                            extras.begin_schedule(Time::ZERO);
+                            extras
+                        }
                     },
                     listed: false,
                 });

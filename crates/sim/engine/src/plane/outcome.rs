@@ -50,7 +50,8 @@ impl Plane {
                 outcome.packets += waits.packets;
                 outcome.bytes += Bytes::new(waits.bytes);
                 outcome.marks += waits.marks;
-                outcome.losses = extras.losses();
+                outcome.impaired = extras.impaired_packets();
+                outcome.losses = extras.losses() + outcome.impaired.corrupted;
                 outcome.unscheduled_drops = extras.unscheduled_drops;
                 outcome.credit_drops = extras.credit_drops;
                 outcome.trims = extras.trims;
@@ -67,6 +68,11 @@ impl Plane {
     /// Data packets that were lost, by flow.
     pub(crate) fn lost_of(&self) -> &[u32] {
         &self.links.loss_counters.flows
+    }
+
+    /// Copies of data packets that links added, by flow; empty if none did.
+    pub(crate) fn copies_of(&self) -> &[u32] {
+        &self.links.loss_counters.copies
     }
 
     /// Data packets on links and in switches, without those that are lost already.

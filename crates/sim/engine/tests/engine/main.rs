@@ -23,6 +23,7 @@ mod host_signals;
 mod host_support;
 mod ideals;
 mod identities;
+mod impairments;
 mod jitter;
 mod kept;
 mod nscc;
