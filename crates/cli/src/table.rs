@@ -408,6 +408,17 @@ fn columns(runs: &[RunResults]) -> Vec<TableColumn> {
         any(|it| data_drops(it).is_some_and(|data| data != it.network.drops)),
         &[("of data", |run| data_drops(&run.summary).map_or_else(|| SheetCell::new("-", "", None), SheetCell::count))],
     );
+    let impaired = |run: &summary::ImpairedPackets| *run != summary::ImpairedPackets::default();
+    add(
+        any(|it| it.network.impaired.as_ref().is_some_and(impaired)),
+        &[
+            ("policed", |run| SheetCell::count(run.summary.network.impaired.unwrap_or_default().policed)),
+            ("over MTU", |run| SheetCell::count(run.summary.network.impaired.unwrap_or_default().oversized)),
+            ("corrupted", |run| SheetCell::count(run.summary.network.impaired.unwrap_or_default().corrupted)),
+            ("duplicates", |run| SheetCell::count(run.summary.network.impaired.unwrap_or_default().duplicates)),
+            ("reordered", |run| SheetCell::count(run.summary.network.impaired.unwrap_or_default().reordered)),
+        ],
+    );
     add(any(|it| it.network.trims > 0), &[("trimmed", |run| SheetCell::count(run.summary.network.trims))]);
     add(
         any(|it| it.network.parity_packets > 0),

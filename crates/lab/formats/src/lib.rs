@@ -25,6 +25,7 @@ pub mod graphml;
 mod index;
 mod lines;
 pub mod links;
+pub mod mahimahi;
 pub mod msccl;
 pub mod netflow;
 mod rings;

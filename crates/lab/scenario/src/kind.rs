@@ -57,12 +57,12 @@ impl<'a> FileHead<'a> {
 mod tests {
     use super::*;
     use crate::distribution::DISTRIBUTION;
-    use crate::foreign::{GOAL, MSCCL, PLAIN, RECORDS, SIMAI};
+    use crate::foreign::{GOAL, MSCCL, PLAIN, RECORDS, SIMAI, TRACE};
     use crate::import::{GRAPHML, LAB, LINKS, MATRIX, NUMBERS, SETTINGS, SNDLIB, TIERS};
     use crate::load::SCENARIO_FILE;
     use crate::traffic::FLOWS;
 
-    const ALL: [FileKind; 16] = [
+    const ALL: [FileKind; 17] = [
         SCENARIO_FILE,
         FLOWS,
         DISTRIBUTION,
@@ -79,6 +79,7 @@ mod tests {
         RECORDS,
         MSCCL,
         SIMAI,
+        TRACE,
     ];
 
     #[test]

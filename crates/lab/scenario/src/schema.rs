@@ -21,11 +21,12 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Allreduce, Cable, Cause, Clock, Clos, ClosedLoop, CoDelTable, CodingTable, Collective, Collectives,
-        ComputeTimes, CustomTopology, Dumbbell, ExternalLaw, Failure, FatTrees, Flow, FlowList, FqCoDelTable, Host,
-        ImportedTraffic, Incast, InterPair, Job, LongFlows, LossBursts, Lscc, Model, Monitor, NodeSpec, OnRampTable,
-        Parallel, Permutation, PfcTable, PhantomQueue, PlbTable, Poisson, Port, RandomPoints, Range, RedMarking,
-        RepsTable, Requests, Scale, Scheme, SingleSwitch, StepMarking, SwingTable, Switch, Trimming, UnoLbTable,
+        AckAggregationTable, Allreduce, Cable, Cause, Clock, Clos, ClosedLoop, CoDelTable, CodingTable, Collective,
+        Collectives, ComputeTimes, CustomTopology, Dumbbell, ExternalLaw, Failure, FatTrees, Flow, FlowList,
+        FqCoDelTable, Host, ImpairTable, ImportedTraffic, Incast, InterPair, Job, LinkJitterTable, LongFlows,
+        LossBursts, Lscc, Model, Monitor, NodeSpec, OnRampTable, Parallel, Permutation, PfcTable, PhantomQueue,
+        PlbTable, Poisson, PoliceTable, Port, RandomPoints, Range, RateStepTable, RedMarking, ReorderTable, RepsTable,
+        Requests, Scale, Scheme, SingleSwitch, StepMarking, SwingTable, Switch, Trimming, UnoLbTable,
     };
 
     const BEGIN: &str =
@@ -79,6 +80,12 @@ mod tests {
         section::<CoDelTable>(&mut out, "`codel`");
         section::<FqCoDelTable>(&mut out, "`fq_codel`");
         section::<LossBursts>(&mut out, "`loss_bursts`");
+        section::<ImpairTable>(&mut out, "`impair`");
+        section::<LinkJitterTable>(&mut out, "`jitter` of `impair`");
+        section::<ReorderTable>(&mut out, "`reorder`");
+        section::<PoliceTable>(&mut out, "`police`");
+        section::<AckAggregationTable>(&mut out, "`ack_aggregation`");
+        section::<RateStepTable>(&mut out, "`rate_steps`");
         section::<Switch>(&mut out, "`[switch]`");
         section::<PfcTable>(&mut out, "`pfc`");
         section::<Host>(&mut out, "`[host]`");

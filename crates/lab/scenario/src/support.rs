@@ -119,7 +119,7 @@ const DECLARED: &[Declared] = &[
     built("Cable", "between rate delay class parallel port"),
     built(
         "Port",
-        "buffer ecn phantom codel fq_codel mark_at in_service_bytes loss_probability loss_bursts host edge core border inter other",
+        "buffer ecn phantom codel fq_codel mark_at in_service_bytes loss_probability loss_bursts impair host edge core border inter other",
     ),
     // The router knows TCP's acknowledgements. Those of the transport are encrypted.
     row("Port", "control_priority", Supported, Unsupported),
@@ -133,6 +133,15 @@ const DECLARED: &[Declared] = &[
     built("FqCoDelTable", "queues quantum target interval ecn"),
     simulated("Trimming", "header control_buffer"),
     built("LossBursts", "group rates"),
+    built(
+        "ImpairTable",
+        "jitter reorder duplicate corrupt mtu police ack_aggregation rate_steps rate_period rate_trace",
+    ),
+    built("LinkJitterTable", "max distribution keep_order"),
+    built("ReorderTable", "probability delay"),
+    built("PoliceTable", "rate burst"),
+    built("AckAggregationTable", "period packets max_size"),
+    built("RateStepTable", "at rate"),
     built("CreditQueueTable", "limit threshold burst unscheduled"),
     built("Switch", "buffer reserved egress_alpha ecn_marking pfc edge aggregation core border"),
     simulated("Switch", "int"),

@@ -406,6 +406,7 @@ fn fairness(fair: &Fairness, key: FairnessKey) -> Option<DimensionedValue> {
 
 /// A total of the network; none where results of an earlier version do not have it.
 fn total(network: &NetworkTotals, key: NetworkKey) -> Option<DimensionedValue> {
+    let impaired = network.impaired.unwrap_or_default();
     let of_kind = |kind: &str| network.drops_by_kind.get(kind).map(|&drops| DimensionedValue::count(drops));
     Some(match key {
         NetworkKey::DataPackets => DimensionedValue::count(network.data_packets),
@@ -415,6 +416,11 @@ fn total(network: &NetworkTotals, key: NetworkKey) -> Option<DimensionedValue> {
         NetworkKey::AckDrops => return of_kind("acks"),
         NetworkKey::CreditDrops => return of_kind("credits"),
         NetworkKey::Trims => DimensionedValue::count(network.trims),
+        NetworkKey::Policed => DimensionedValue::count(impaired.policed),
+        NetworkKey::Oversized => DimensionedValue::count(impaired.oversized),
+        NetworkKey::Corrupted => DimensionedValue::count(impaired.corrupted),
+        NetworkKey::Duplicates => DimensionedValue::count(impaired.duplicates),
+        NetworkKey::Reordered => DimensionedValue::count(impaired.reordered),
         NetworkKey::EcnMarks => DimensionedValue::count(network.ecn_marks),
         NetworkKey::OrAcks => DimensionedValue::count(network.or_acks),
         NetworkKey::OrAckBytes => DimensionedValue::bytes(network.or_ack_bytes as f64),

@@ -73,6 +73,7 @@ fn with_all_columns(run: &SummaryRow<'_>) -> Summary {
     by_law.sort_by(|(one, _), (other, _)| one.cmp(other));
     by_law.dedup_by(|(one, _), (other, _)| one == other);
     summary.network.trims = summary.network.trims.max(1);
+    summary.network.impaired.get_or_insert_default();
     summary
 }
 
@@ -163,7 +164,13 @@ mod tests {
         };
         let expected = names(&[&one, &other]);
         assert_eq!((names(&[&one]), names(&[&other])), (expected.clone(), expected.clone()));
-        for name in ["law.by_law.cubic.cuts", "law.by_law.dctcp.cuts", "network.trims", "flows.inter.fct_ns.p99"] {
+        for name in [
+            "law.by_law.cubic.cuts",
+            "law.by_law.dctcp.cuts",
+            "network.trims",
+            "network.impaired.reordered",
+            "flows.inter.fct_ns.p99",
+        ] {
             assert!(expected.iter().any(|it| it == name), "{name}");
         }
     }

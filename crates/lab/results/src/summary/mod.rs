@@ -8,6 +8,7 @@ mod network;
 mod training;
 mod warnings;
 
+use fabric::ImpairmentCounters;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -187,6 +188,9 @@ pub struct NetworkTotals {
     /// `drops`; absent if none was.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trims: u64,
+    /// Packets that impairments of links affected; absent if no link is impaired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impaired: Option<ImpairedPackets>,
     /// Packets marked; one packet may be marked at several ports.
     pub ecn_marks: u64,
     /// OR-ACKs that receivers sent (On-Ramp).
@@ -269,6 +273,30 @@ pub struct SwitchTotals {
     pub messages: u64,
 }
 
+/// Packets that impairments of links affected.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct ImpairedPackets {
+    /// Dropped by a policer; among `drops`.
+    pub policed: u64,
+    /// Dropped because they were larger than an MTU; among `drops`.
+    pub oversized: u64,
+    /// Corrupted; among `drops` of the network, and among `losses` of a link.
+    pub corrupted: u64,
+    /// Copies that links added.
+    pub duplicates: u64,
+    /// Released after a packet that left the port later.
+    pub reordered: u64,
+    /// Groups of acknowledgements that were released.
+    pub ack_groups: u64,
+}
+
+impl From<ImpairmentCounters> for ImpairedPackets {
+    fn from(counters: ImpairmentCounters) -> Self {
+        let ImpairmentCounters { policed, oversized, corrupted, duplicates, reordered, groups } = counters;
+        Self { policed, oversized, corrupted, duplicates, reordered, ack_groups: groups }
+    }
+}
+
 /// One link in one direction.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct LinkTotals {
@@ -287,8 +315,11 @@ pub struct LinkTotals {
     /// Data packets that it trimmed; absent if none was.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trims: u64,
-    /// Packets lost by chance.
+    /// Packets lost by chance or corrupted.
     pub losses: u64,
+    /// Packets that its impairments affected; absent if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impaired: Option<ImpairedPackets>,
     /// Data packets among `drops` and `losses`.
     #[serde(default)]
     pub lost_data: u64,

@@ -3,10 +3,13 @@
 use std::cmp::Reverse;
 
 use experiment::{ByKind, LinkOutcome, Outcome, Setup, SwitchOutcome};
-use fabric::{LinkClass, LinkId, Outages};
+use fabric::{ImpairmentCounters, LinkClass, LinkId, Outages};
 use units::Span;
 
-use super::{FAILURES_LISTED, LINKS_LISTED, LinkFailure, LinkTotals, NetworkTotals, SWITCHES_LISTED, SwitchTotals};
+use super::{
+    FAILURES_LISTED, ImpairedPackets, LINKS_LISTED, LinkFailure, LinkTotals, NetworkTotals, SWITCHES_LISTED,
+    SwitchTotals,
+};
 use crate::ordered::Ordered;
 
 /// Totals of all links, and the links worth a line.
@@ -31,6 +34,7 @@ pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
         drops_by_kind: by_kind(outcome),
         data_drops_by_tier: by_class(&|class| of(class).map(|link| link.lost.data).sum()),
         trims: outcome.links.iter().map(|link| link.trims).sum(),
+        impaired: impaired(setup, outcome),
         ecn_marks: outcome.links.iter().map(|link| link.marks).sum(),
         or_acks: outcome.engine.or_acks,
         or_ack_bytes: outcome.engine.or_acks * setup.host.on_ramp.map_or(0, |on_ramp| u64::from(on_ramp.ack_size)),
@@ -55,6 +59,14 @@ pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
         links: links(setup, outcome),
         switches: switches(setup, outcome),
     }
+}
+
+/// Packets that impairments affected; none if no link is impaired.
+fn impaired(setup: &Setup, outcome: &Outcome) -> Option<ImpairedPackets> {
+    let mut counters = ImpairmentCounters::default();
+    outcome.links.iter().for_each(|link| counters.add(&link.impaired));
+    let mut links = (0..outcome.links.len() as u32).map(LinkId);
+    links.any(|link| setup.network.impairments(link).is_some()).then(|| counters.into())
 }
 
 /// Links that failed before the run ended, those with the same times together.
@@ -151,6 +163,7 @@ fn line(setup: &Setup, outcome: &Outcome, link: LinkId) -> LinkTotals {
         drops: link_outcome.drops,
         trims: link_outcome.trims,
         losses: link_outcome.losses,
+        impaired: setup.network.impairments(link).map(|_| link_outcome.impaired.into()),
         lost_data: link_outcome.lost.data,
         lost_acks: link_outcome.lost.acks,
         lost_credits: link_outcome.lost.credits,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use experiment::{Outcome, Setup, SwitchOutcome};
-use fabric::{IngressLimit, Limit, LinkId};
+use experiment::{LinkOutcome, Outcome, Setup, SwitchOutcome};
+use fabric::{ImpairmentCounters, Impairments, IngressLimit, Limit, LinkId};
 use flow::FlowStats;
 use flow::credits::CreditStats;
 use units::Bytes;
@@ -205,6 +205,29 @@ fn silent_losses(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     if !bursty.is_empty() && lost(&bursty) == 0 {
         messages
             .push(format!("loss_bursts never acted: none of the {} links that have them lost a packet", bursty.len()));
+    }
+    messages.extend(idle_impairments(setup, outcome));
+    messages
+}
+
+/// Returns a warning for each kind of impairment that affected no packet.
+fn idle_impairments(setup: &Setup, outcome: &Outcome) -> Vec<String> {
+    type Kind = (&'static str, fn(&Impairments) -> bool, fn(&ImpairmentCounters) -> u64);
+    // An MTU and a policer may be limits that are not met.
+    const KINDS: [Kind; 4] = [
+        ("corrupt", |it| !it.corruption.is_zero(), |counters| counters.corrupted),
+        ("duplicate", |it| !it.duplication.is_zero(), |counters| counters.duplicates),
+        ("reorder", |it| it.reordering.is_some(), |counters| counters.reordered),
+        ("ack_aggregation", |it| it.ack_aggregation.is_some(), |counters| counters.groups),
+    ];
+    let mut messages = Vec::new();
+    for (key, is_set, count) in KINDS {
+        let links = (0u32..).map(LinkId).zip(&outcome.links);
+        let having = |&(link, _): &(LinkId, &LinkOutcome)| setup.network.impairments(link).is_some_and(|it| is_set(it));
+        let counts: Vec<u64> = links.filter(having).map(|(_, link)| count(&link.impaired)).collect();
+        if !counts.is_empty() && counts.iter().all(|&count| count == 0) {
+            messages.push(format!("impair.{key} never acted on the {} links that have it", counts.len()));
+        }
     }
     messages
 }

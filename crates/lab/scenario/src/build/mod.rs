@@ -2,6 +2,7 @@
 
 mod credits;
 mod failures;
+mod impairments;
 mod law_columns;
 mod laws;
 mod network;
@@ -42,6 +43,7 @@ use crate::survey::Survey;
 use crate::traffic::{
     Arrivals, Demand, DraftStart, JobFlows, ReadLoop, RequestArrivals, TrafficContext, TrafficFlows, make, make_job,
 };
+use impairments::ImpairmentList;
 use network::NetworkInputs;
 use switches::Sharing;
 
@@ -129,6 +131,8 @@ impl Run {
                 config,
                 scheme,
                 sharing: sharing.as_ref(),
+                inputs: &inputs,
+                impairments: ImpairmentList::default(),
                 packet: host.mss + host.header,
                 rtt,
                 credits: queue,
@@ -215,6 +219,7 @@ impl Run {
         warnings.extend(unused_sizes(&host, &plan));
         warnings.extend(too_shallow(&network, &host));
         warnings.extend(trims_in_vain(&network, &host));
+        warnings.extend(mtu_too_small(&network, &host));
         warnings.extend(thresholds::marks(
             config,
             self,
@@ -502,7 +507,7 @@ fn may_miss(network: &Network, path: LoadBalancing) -> bool {
     let mut switches = network.nodes().iter().filter(|node| node.kind == NodeKind::Switch);
     let mut ports = network.params().iter().map(PortParams::config);
     switches.any(|node| node.switch.is_none_or(|switch| switch.pfc.is_none()))
-        || ports.any(|port| !port.loss.is_zero() || port.bursts.is_some())
+        || ports.any(|port| !port.loss.is_zero() || port.bursts.is_some() || port.impairments.is_some())
         || network.failing().next().is_some()
         || path != LoadBalancing::PerFlow
 }
@@ -521,6 +526,20 @@ fn too_shallow(network: &Network, host: &HostConfig) -> Option<String> {
     Some(format!(
         "port {name} and {} others have buffers smaller than a full packet of {packet}, which they drop: {buffer}",
         ports.count()
+    ))
+}
+
+/// Returns a warning about links with an MTU below a full packet.
+fn mtu_too_small(network: &Network, host: &HostConfig) -> Option<String> {
+    let packet = host.mss + host.header;
+    let mtu = |link: LinkId| network.impairments(link).and_then(|it| it.mtu).filter(|&mtu| mtu < packet);
+    let mut found = (0..index32(network.links().len())).map(LinkId).filter_map(|link| Some((link, mtu(link)?)));
+    let (first, mtu) = found.next()?;
+    Some(format!(
+        "link {} and {} others have an MTU of {mtu} B or less, and drop all full packets, which have {packet} B \
+         (port.impair.mtu)",
+        network.link_name(first),
+        found.count()
     ))
 }
 

@@ -3,18 +3,20 @@
 mod custom;
 
 use fabric::{
-    Builder, CreditQueue, Discipline, IngressLimit, Limit, LinkClass, Network, NetworkError, PortConfig, Relay,
-    topology,
+    Builder, CreditQueue, Discipline, ImpairmentId, IngressLimit, Limit, LinkClass, Network, NetworkError, PortConfig,
+    Relay, topology,
 };
 use units::{Bytes, Frac, PrecomputedRate, Rate, Span};
 
+use super::impairments::{ImpairmentList, impairments};
 use super::switches::Sharing;
 use crate::config::{
-    Auto, CablePorts, Clos, Config, Dumbbell, EachHost, FatTrees, FlowChoice, Headroom, Host, InterPair,
-    PortClassOverrides, Scheme, SingleSwitch, SwingTable, SwitchBuffers, Topology,
+    Auto, CablePorts, Clos, Config, Dumbbell, EachHost, FatTrees, FlowChoice, Headroom, Host, ImpairTable, InterPair,
+    OffOr, PortClassOverrides, Scheme, SingleSwitch, SwingTable, SwitchBuffers, Topology,
 };
 use crate::decode::Located;
 use crate::error::SpannedError;
+use crate::inputs::Inputs;
 
 /// More hosts or links than this are a mistake in a file, not a network.
 const MAX_HOSTS: u64 = 200_000;
@@ -26,6 +28,10 @@ pub(crate) struct NetworkInputs<'a> {
     pub(crate) scheme: &'a Scheme,
     /// The switches that share their buffers, if any do.
     pub(crate) sharing: Option<&'a Sharing<'a>>,
+    /// Files that the scenario names.
+    pub(crate) inputs: &'a Inputs,
+    /// Impairments of the ports so far.
+    pub(crate) impairments: ImpairmentList,
     /// The largest packet on the wire.
     pub(crate) packet: u32,
     /// The longest base round trip, which buffers may be multiples of.
@@ -60,7 +66,7 @@ impl NetworkInputs<'_> {
         if let Some(swing) = self.scheme.swing.as_ref() {
             self.relays(swing, &mut builder)?;
         }
-        self.checked_network(builder.finish())
+        self.checked_network(builder.finish().and_then(|network| network.with_impairments(self.impairments.all())))
     }
 
     fn cable(&self, rate: Rate, delay: Span) -> CablePorts {
@@ -99,7 +105,41 @@ impl NetworkInputs<'_> {
             .label("expected false")
             .help("or credit_queue = \"off\" in [port], if the scheme's laws send no credits"));
         }
-        Ok(PortConfig { credits: self.credits, tick: self.config.clock.tick(), ..port })
+        let impairments = self.impaired(&settings.impair, rate, buffers)?;
+        Ok(PortConfig { credits: self.credits, tick: self.config.clock.tick(), impairments, ..port })
+    }
+
+    /// Returns the index of a port's impairments, if it has any.
+    fn impaired(
+        &self,
+        impair: &Located<OffOr<ImpairTable>>,
+        rate: Rate,
+        buffers: SwitchBuffers,
+    ) -> Result<Option<ImpairmentId>, SpannedError> {
+        let Some(table) = impair.as_ref() else { return Ok(None) };
+        let refuse = |message: &str, help: &str| {
+            Err(SpannedError::new(impair.origin, message).label("expected \"off\"").help(help.to_owned()))
+        };
+        if ports_decide_together(self.config, self.scheme, buffers) {
+            return refuse(
+                "the link behind a port that decides alone may be impaired, and here the ports of a switch decide together",
+                INDEPENDENT_PORTS_HELP,
+            );
+        }
+        if self.credits.is_some() || self.scheme.credit_law().is_some() {
+            return refuse(
+                "impaired links carry no credits: a copy of a credit would be one more",
+                "choose laws that send no credits, and credit_queue = \"off\" or \"auto\"",
+            );
+        }
+        let impairments = impairments(table, rate, self.inputs).map_err(|error| error.at_least(impair.origin))?;
+        if impairments.rate_schedule.is_some() && !self.config.clock.tick().is_none() {
+            return refuse(
+                "a schedule of rates has exact times, and [clock] rounds those of services",
+                "tick = \"off\"",
+            );
+        }
+        Ok(self.impairments.add(impairments))
     }
 
     /// Refuses to reckon a headroom by exact times where links are faster than that.
@@ -341,7 +381,8 @@ impl NetworkInputs<'_> {
 
     fn single_switch(&self, single: &SingleSwitch) -> Result<Network, SpannedError> {
         let hosts = self.hosts(usize::from(single.hosts.get()), &single.rate, &single.delay)?;
-        self.checked_network(topology::single_switch(&topology::SingleSwitch { hosts }))
+        let network = topology::single_switch(&topology::SingleSwitch { hosts });
+        self.checked_network(network.and_then(|network| network.with_impairments(self.impairments.all())))
     }
 
     /// The two ports of each host's cable.

@@ -1,12 +1,13 @@
 //! A value or a keyword in its place.
 
 use serde_json::{Value as Json, json};
-use units::{Bytes, Span};
+use units::{Bytes, Rate, Span};
 
 use super::codel::{CoDelTable, FqCoDelTable};
 use super::coding::CodingTable;
 use super::failure::LossBursts;
 use super::host::{JitterTable, OnRampTable, TcpTable};
+use super::impair::ImpairTable;
 use super::lscc::SwingTable;
 use super::switch::{PfcTable, SwitchOverrides};
 use super::trim::Trimming;
@@ -121,6 +122,8 @@ or_word! {
     OffOr<OnRampTable> as Off or On, "off", "\"off\" or a table such as { threshold = \"30us\" }";
     OffOr<JitterTable> as Off or On, "off", "\"off\" or a table such as { mean = \"1us\" }";
     OffOr<LossBursts> as Off or On, "off", "\"off\" or a table such as { rates = [0.0003, 0.00007] }";
+    OffOr<ImpairTable> as Off or On, "off", "\"off\" or a table such as { jitter = { max = \"1ms\" } }";
+    OffOr<Rate> as Off or On, "off", "\"off\" or a rate such as \"1Gbps\"";
     OffOr<SwitchOverrides> as Off or On, "off", "\"off\" or a table with keys of [switch]";
 }
 

@@ -9,6 +9,7 @@ mod external_law;
 mod failure;
 mod grid;
 mod host;
+mod impair;
 mod ingress_limit;
 mod job;
 mod layered;
@@ -42,6 +43,9 @@ pub use grid::{Cause, DrawWord, GridValues, RandomPoints, Range, SampleValues, S
 pub(crate) use host::PAYLOAD;
 pub(crate) use host::PortReports;
 pub use host::{AcksWord, Host, HostOverrides, OnRampTable, RecoveryWord, TcpTable};
+pub use impair::{
+    AckAggregationTable, DelayDistribution, ImpairTable, LinkJitterTable, PoliceTable, RateStepTable, ReorderTable,
+};
 pub(crate) use ingress_limit::CablePorts;
 pub use ingress_limit::{Headroom, XoffThreshold, XonThreshold};
 pub use job::{Collectives, ComputeTimes, Job, Model, Outermost, Parallel, PipelineWord, Placed, PlacementOrder};

@@ -8,6 +8,7 @@ use super::choice::OffOr;
 use super::codel::{CoDelTable, FqCoDelTable};
 use super::credit::CreditChoice;
 use super::failure::LossBursts;
+use super::impair::ImpairTable;
 use super::ingress_limit::{ALPHA, CablePorts, HYSTERESIS, Headroom, XoffThreshold, XonThreshold, ingress_limit};
 use super::layered::layered;
 use super::topology::either;
@@ -324,6 +325,9 @@ layered! {
         loss_probability: Located<Share> = Located::default_of(Share(Decimal::ZERO));
         /// Burst losses, in addition to `loss`.
         loss_bursts: OffOr<LossBursts> = OffOr::Off, "Replaces it whole.";
+        /// Impairments of the link: jitter, reordering, duplication, corruption, MTU, a policer, rates by time, ACK
+        /// aggregation.
+        impair: Located<OffOr<ImpairTable>> = Located::default_of(OffOr::Off), "Replaces it whole.";
         /// With `[switch]` and `pfc`: room for what arrives after a pause was sent, for each data class in use. `auto`: what the cable may bring; `bdp`: what it carries in its own round trip.
         headroom: Headroom = Headroom::Auto;
     }

@@ -12,6 +12,7 @@ use units::{Bytes, Span};
 
 use crate::config::{FlowEvent, HostRef, Placement};
 use crate::error::{SourceSpan, SpannedError};
+use crate::kind::FileKind;
 use crate::quantity::{LARGEST, write_bytes};
 pub(crate) use host_names::HostNames;
 pub(crate) use schedule::{GOAL, MSCCL, SIMAI, chakra, goal, groups, msccl, simai};
@@ -19,6 +20,13 @@ pub use transfers::TrafficFormat;
 pub(crate) use transfers::transfers;
 #[cfg(test)]
 pub(crate) use transfers::{PLAIN, RECORDS};
+
+/// A trace of a link's rate in Mahimahi's format.
+pub(crate) const TRACE: FileKind = FileKind {
+    name: "a trace in Mahimahi's format",
+    expected: "expected lines of whole numbers, times in milliseconds",
+    matches: |file| !file.first().is_empty() && file.first().bytes().all(|byte| byte.is_ascii_digit()),
+};
 
 /// A file of another program.
 #[derive(Clone, Copy, Debug)]

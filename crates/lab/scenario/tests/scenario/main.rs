@@ -22,6 +22,7 @@ mod fuzzed;
 mod hpcc;
 #[cfg(feature = "import")]
 mod htsim;
+mod impairments;
 mod jobs;
 mod location;
 mod lossless;
