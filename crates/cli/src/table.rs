@@ -11,6 +11,7 @@ use results::claims::{DimensionedValue, Expr, Metric, Runs, value};
 use results::explain::FEW;
 use results::pooled::{ConfidenceInterval, Pooled, PooledPoint};
 use results::summary;
+use results::summary::ImpairedPackets;
 use study::count;
 
 use crate::args::Columns;
@@ -408,9 +409,8 @@ fn columns(runs: &[RunResults]) -> Vec<TableColumn> {
         any(|it| data_drops(it).is_some_and(|data| data != it.network.drops)),
         &[("of data", |run| data_drops(&run.summary).map_or_else(|| SheetCell::new("-", "", None), SheetCell::count))],
     );
-    let impaired = |run: &summary::ImpairedPackets| *run != summary::ImpairedPackets::default();
     add(
-        any(|it| it.network.impaired.as_ref().is_some_and(impaired)),
+        any(|it| it.network.impaired.is_some_and(|it| it != ImpairedPackets::default())),
         &[
             ("policed", |run| SheetCell::count(run.summary.network.impaired.unwrap_or_default().policed)),
             ("over MTU", |run| SheetCell::count(run.summary.network.impaired.unwrap_or_default().oversized)),

@@ -64,7 +64,7 @@ fn virtual_runs_are_the_same_at_any_number_of_threads() {
     scratch.narrows("emulate pair.toml --virtual --scheme cubic --seed 7 --out other").ok();
 }
 
-/// Each part of the scenario language that the transport supports runs, and all flows complete.
+/// Each part of the scenario language that the transport supports runs, and all flows complete with all of their bytes.
 #[test]
 fn everything_that_the_transport_supports_runs() {
     let scratch = pair("virtual-parts");
@@ -75,6 +75,24 @@ fn everything_that_the_transport_supports_runs() {
         ("on-ramp", "--set host.on_ramp={threshold=\"auto\"} --set host.clock_sigma=\"10us\""),
         ("failure", "--set failure=[{ports=[\"left>right\"],at=\"50ms\",until=\"80ms\"}]"),
         ("bursts", "--set port.loss_bursts={group=10,rates=[0.001,0.001]}"),
+        ("jitter", "--set port.impair={jitter={max=\"2ms\",keep_order=false}}"),
+        ("jitter-in-order", "--set port.impair={jitter={max=\"2ms\",distribution=\"normal\"}}"),
+        ("reorder", "--set port.impair={reorder={probability=0.01,delay=\"3ms\"}}"),
+        ("duplicate", "--set port.impair={duplicate=0.02}"),
+        ("corrupt", "--set port.impair={corrupt=0.005}"),
+        ("mtu", "--set port.impair={mtu=1500}"),
+        ("police", "--set port.impair={police={rate=\"150Mbps\",burst=\"60KB\"}}"),
+        ("acks", "--set port.impair={ack_aggregation={period=\"2ms\",packets=16}}"),
+        (
+            "steps",
+            "--set port.impair={rate_steps=[{at=\"0s\",rate=\"90Mbps\"},{at=\"3ms\",rate=\"off\"}],rate_period=\"4ms\"}",
+        ),
+        (
+            "all",
+            "--set port.impair={jitter={max=\"1ms\",keep_order=false},reorder={probability=0.01,delay=\"3ms\"},duplicate=0.01,\
+             corrupt=0.002,mtu=1600,police={rate=\"200Mbps\",burst=\"100KB\"},ack_aggregation={period=\"1ms\",packets=8},\
+             rate_steps=[{at=\"0s\",rate=\"90Mbps\"},{at=\"20ms\",rate=\"60Mbps\"}],rate_period=\"30ms\"}",
+        ),
         ("shared", "--set switch.buffer=1MB"),
         ("codel", "--set port.codel=true"),
         ("fq-codel", "--set port.fq_codel=true"),

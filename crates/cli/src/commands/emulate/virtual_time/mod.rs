@@ -5,6 +5,7 @@ mod costs;
 mod hosts;
 
 use experiment::TrafficProgress;
+use fabric::LinkId;
 use results::{RunResults, VirtualTime};
 use scenario::{BuiltRun, RealHost, Run};
 use study::{Backend, RunSpec, Stopwatch, StudySize, program};
@@ -38,6 +39,15 @@ fn crypto_name(protection: PacketProtection) -> &'static str {
         PacketProtection::Real => "AES-128-GCM",
         #[cfg(feature = "null-crypto")]
         PacketProtection::Null => "none",
+    }
+}
+
+/// Returns whether packets are authenticated, so that corrupted ones are rejected.
+fn authenticates(protection: PacketProtection) -> bool {
+    match protection {
+        PacketProtection::Real => true,
+        #[cfg(feature = "null-crypto")]
+        PacketProtection::Null => false,
     }
 }
 
@@ -98,6 +108,13 @@ impl VirtualEmulation<'_> {
             return refused(format!(
                 "`host.mss` and `host.header` are {wire} B together, and {least} to 65535 are accepted"
             ));
+        }
+        let corrupts = |link| built.setup.network.impairments(link).is_some_and(|it| !it.corruption.is_zero());
+        let mut links = (0..built.setup.network.links().len() as u32).map(LinkId);
+        if !authenticates(protection(self.args)) && links.any(corrupts) {
+            return refused(
+                "`impair.corrupt` changes bits of packets, and without encryption nothing would detect it".to_owned(),
+            );
         }
         transport_plan::refuse(run, built, MAX_FLOWS, self.args)?;
         run.check_support(RealHost::Virtual)?;
