@@ -296,6 +296,99 @@ class LossBursts(Table):
 
 
 @dataclass(kw_only=True, repr=False)
+class LinkJitterTable(Table):
+    """Random delay of each packet."""
+
+    max: str
+    """Longest delay, over 0 and at most 100s. Its mean is half of that. Takes a time such as "2ms" or "14us".
+    Required."""
+    distribution: Literal["uniform", "normal"] | None = None
+    """`uniform`: standard deviation `max / sqrt(12)`. `normal`: the mean of four uniform delays, `max / sqrt(48)`.
+    Takes "uniform" or "normal". Default: "uniform"."""
+    keep_order: bool | None = None
+    """A packet never overtakes one that left before it: it waits for that one. Takes true or false. Default:
+    true."""
+
+
+@dataclass(kw_only=True, repr=False)
+class ReorderTable(Table):
+    """Packets that are held back."""
+
+    probability: float | str
+    """Part of the packets, under 1. Takes a number from 0 to 1, or "0%" to "100%". Required."""
+    delay: str
+    """Time for which they are held back, over 0 and at most 100s, in addition to their jitter. Takes a time such as
+    "2ms" or "14us". Required."""
+
+
+@dataclass(kw_only=True, repr=False)
+class PoliceTable(Table):
+    """Token-bucket policer."""
+
+    rate: str
+    """Rate at which tokens arrive. Takes a rate such as "100Gbps". Required."""
+    burst: int | str
+    """Size of the token bucket, at most 1GiB. A packet larger than the bucket never passes. Takes a size such as
+    "1MiB" or "64KB", or a whole number of bytes. Required."""
+
+
+@dataclass(kw_only=True, repr=False)
+class AckAggregationTable(Table):
+    """Collection of acknowledgements."""
+
+    period: str
+    """Longest time from the first packet of a group to its release, over 0 and at most 100s. Takes a time such as
+    "2ms" or "14us". Required."""
+    packets: int
+    """Packets that complete a group before that; at least 2. Takes a whole number from 1. Required."""
+    max_size: int | None = None
+    """Largest packet that is held, in bytes on the wire. Takes a whole number from 1. Default: 128."""
+
+
+@dataclass(kw_only=True, repr=False)
+class RateStepTable(Table):
+    """A rate from a time on."""
+
+    at: str
+    """Time since the start of the run, or of the period. Takes a time such as "2ms" or "14us". Required."""
+    rate: Literal["off"] | str
+    """Rate from then on, at most that of the link; `off`: nothing is sent. Takes "off" or a rate such as "1Gbps".
+    Required."""
+
+
+@dataclass(kw_only=True, repr=False)
+class ImpairTable(Table):
+    """Impairments of a link and of the port in front of it: [impairments](impairments.md). Only of ports of
+    switches that decide alone, as for `codel`, and not where a scheme's laws send credits."""
+
+    jitter: LinkJitterTable | None = None
+    """Random delay of each packet. Takes a table."""
+    reorder: ReorderTable | None = None
+    """Packets that are held back. Takes a table."""
+    duplicate: float | str | None = None
+    """Part of the packets that arrive twice, under 1. Takes a number from 0 to 1, or "0%" to "100%". Default: 0."""
+    corrupt: float | str | None = None
+    """Part of the packets with a bit error, under 1. They go on, and their destination discards them. Takes a
+    number from 0 to 1, or "0%" to "100%". Default: 0."""
+    mtu: int | None = None
+    """Largest packet in bytes on the wire; larger ones are dropped without notice. Takes a whole number from 1."""
+    police: PoliceTable | None = None
+    """Token-bucket policer. Takes a table."""
+    ack_aggregation: AckAggregationTable | None = None
+    """Collection of acknowledgements. Takes a table."""
+    rate_steps: Sequence[RateStepTable] | None = None
+    """Rates by time, the first at 0s; the last one lasts, unless there is a `rate_period`. Either this or
+    `rate_trace`. Takes an array."""
+    rate_period: str | None = None
+    """Time after which `rate_steps` begin again, at most 24h. Takes a time such as "2ms" or "14us"."""
+    rate_trace: str | None = None
+    """Rates by a file in the format of Mahimahi, beside the scenario: a line per 1,500 bytes, the time in
+    milliseconds. Takes a string."""
+
+    CANDIDATES: ClassVar[Candidates] = {"jitter": lambda: (LinkJitterTable,), "reorder": lambda: (ReorderTable,), "police": lambda: (PoliceTable,), "ack_aggregation": lambda: (AckAggregationTable,), "rate_steps": lambda: (RateStepTable,)}
+
+
+@dataclass(kw_only=True, repr=False)
 class PortClassOverrides(Table):
     """Other settings for its ports, laid over all others."""
 
@@ -323,6 +416,8 @@ class PortClassOverrides(Table):
     """As in `[port]`. Takes a number from 0 to 1, or "0%" to "100%"."""
     loss_bursts: Literal["off"] | LossBursts | None = None
     """As in `[port]`. Replaces it whole. Takes "off" or a table such as { rates = [0.0003, 0.00007] }."""
+    impair: Literal["off"] | ImpairTable | None = None
+    """As in `[port]`. Replaces it whole. Takes "off" or a table such as { jitter = { max = "1ms" } }."""
     headroom: Literal["auto"] | str | int | str | None = None
     """As in `[port]`. Takes "auto", a size such as "100KB", or a multiple such as "bdp" or "1.5bdp"."""
     alpha: float | str | None = None
@@ -337,7 +432,7 @@ class PortClassOverrides(Table):
     """As in `[port]`. Takes the place of `xon_offset`. Takes a size such as "1MiB" or "64KB", or a whole number of
     bytes."""
 
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (RedMarking, StepMarking,), "phantom": lambda: (PhantomQueue,), "trim": lambda: (Trimming,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (LossBursts,)}
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (RedMarking, StepMarking,), "phantom": lambda: (PhantomQueue,), "trim": lambda: (Trimming,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (LossBursts,), "impair": lambda: (ImpairTable,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -423,6 +518,8 @@ class PortOverrides(Table):
     """As in `[port]`. Takes a number from 0 to 1, or "0%" to "100%"."""
     loss_bursts: Literal["off"] | LossBursts | None = None
     """As in `[port]`. Replaces it whole. Takes "off" or a table such as { rates = [0.0003, 0.00007] }."""
+    impair: Literal["off"] | ImpairTable | None = None
+    """As in `[port]`. Replaces it whole. Takes "off" or a table such as { jitter = { max = "1ms" } }."""
     headroom: Literal["auto"] | str | int | str | None = None
     """As in `[port]`. Takes "auto", a size such as "100KB", or a multiple such as "bdp" or "1.5bdp"."""
     credit_queue: Literal["auto"] | Literal["off"] | CreditQueueTable | None = None
@@ -452,7 +549,7 @@ class PortOverrides(Table):
     other: PortClassOverrides | None = None
     """For all other ports between switches. Takes a table."""
 
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (RedMarking, StepMarking,), "phantom": lambda: (PhantomQueue,), "trim": lambda: (Trimming,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (LossBursts,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortClassOverrides,), "edge": lambda: (PortClassOverrides,), "core": lambda: (PortClassOverrides,), "border": lambda: (PortClassOverrides,), "inter": lambda: (PortClassOverrides,), "other": lambda: (PortClassOverrides,)}
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (RedMarking, StepMarking,), "phantom": lambda: (PhantomQueue,), "trim": lambda: (Trimming,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (LossBursts,), "impair": lambda: (ImpairTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortClassOverrides,), "edge": lambda: (PortClassOverrides,), "core": lambda: (PortClassOverrides,), "border": lambda: (PortClassOverrides,), "inter": lambda: (PortClassOverrides,), "other": lambda: (PortClassOverrides,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -883,6 +980,9 @@ class Port(Table):
     loss_bursts: Literal["off"] | LossBursts | None = None
     """Burst losses, in addition to `loss`. Takes "off" or a table such as { rates = [0.0003, 0.00007] }. Default:
     "off"."""
+    impair: Literal["off"] | ImpairTable | None = None
+    """Impairments of the link: jitter, reordering, duplication, corruption, MTU, a policer, rates by time, ACK
+    aggregation. Takes "off" or a table such as { jitter = { max = "1ms" } }. Default: "off"."""
     headroom: Literal["auto"] | str | int | str | None = None
     """With `[switch]` and `pfc`: room for what arrives after a pause was sent, for each data class in use. `auto`:
     what the cable may bring; `bdp`: what it carries in its own round trip. Takes "auto", a size such as "100KB", or
@@ -916,7 +1016,7 @@ class Port(Table):
     other: PortClassOverrides | None = None
     """Other settings for all other ports between switches. Takes a table."""
 
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (RedMarking, StepMarking,), "phantom": lambda: (PhantomQueue,), "trim": lambda: (Trimming,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (LossBursts,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortClassOverrides,), "edge": lambda: (PortClassOverrides,), "core": lambda: (PortClassOverrides,), "border": lambda: (PortClassOverrides,), "inter": lambda: (PortClassOverrides,), "other": lambda: (PortClassOverrides,)}
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (RedMarking, StepMarking,), "phantom": lambda: (PhantomQueue,), "trim": lambda: (Trimming,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (LossBursts,), "impair": lambda: (ImpairTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortClassOverrides,), "edge": lambda: (PortClassOverrides,), "core": lambda: (PortClassOverrides,), "border": lambda: (PortClassOverrides,), "inter": lambda: (PortClassOverrides,), "other": lambda: (PortClassOverrides,)}
 
 
 @dataclass(kw_only=True, repr=False)

@@ -79,7 +79,7 @@ fn everything_that_the_transport_supports_runs() {
         ("jitter-in-order", "--set port.impair={jitter={max=\"2ms\",distribution=\"normal\"}}"),
         ("reorder", "--set port.impair={reorder={probability=0.01,delay=\"3ms\"}}"),
         ("duplicate", "--set port.impair={duplicate=0.02}"),
-        ("corrupt", "--set port.impair={corrupt=0.005}"),
+        ("corrupt", "--set port.impair={corrupt=0.0005}"),
         ("mtu", "--set port.impair={mtu=1500}"),
         ("police", "--set port.impair={police={rate=\"150Mbps\",burst=\"60KB\"}}"),
         ("acks", "--set port.impair={ack_aggregation={period=\"2ms\",packets=16}}"),
@@ -90,7 +90,7 @@ fn everything_that_the_transport_supports_runs() {
         (
             "all",
             "--set port.impair={jitter={max=\"1ms\",keep_order=false},reorder={probability=0.01,delay=\"3ms\"},duplicate=0.01,\
-             corrupt=0.002,mtu=1600,police={rate=\"200Mbps\",burst=\"100KB\"},ack_aggregation={period=\"1ms\",packets=8},\
+             corrupt=0.0005,mtu=1600,police={rate=\"200Mbps\",burst=\"100KB\"},ack_aggregation={period=\"1ms\",packets=8},\
              rate_steps=[{at=\"0s\",rate=\"90Mbps\"},{at=\"20ms\",rate=\"60Mbps\"}],rate_period=\"30ms\"}",
         ),
         ("shared", "--set switch.buffer=1MB"),

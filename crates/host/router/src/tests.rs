@@ -504,7 +504,7 @@ fn impairments() -> impl Strategy<Value = Impairments> {
 }
 
 proptest! {
-    /// As `router_equals_its_ports`, with impairments on the link between the switches: the code is that of the simulator.
+    /// The property `router_equals_its_ports` with impairments on the link between the switches.
     #[test]
     fn impaired_links_equal_their_ports(
         middle in middles().prop_filter("no credit queue", |middle| middle.credits.is_none()),

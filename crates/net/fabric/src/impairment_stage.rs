@@ -130,11 +130,18 @@ impl TokenBucket {
     }
 }
 
+/// Packet that has left the port, with the port's mark.
+#[derive(Clone, Copy, Debug)]
+struct Departed<P> {
+    item: P,
+    marked: bool,
+}
+
 /// Small packets that are collected.
 #[derive(Debug)]
 struct Group<P> {
     due: Time,
-    packets: Vec<(P, bool)>,
+    packets: Vec<Departed<P>>,
 }
 
 impl<P: QueueItem + Copy> ImpairmentStage<P> {
@@ -175,12 +182,13 @@ impl<P: QueueItem + Copy> ImpairmentStage<P> {
     ) {
         let departs = passage.arrives - params.delay;
         self.close_group(departs, params, salt, &mut note);
+        let packet = Departed { item, marked: passage.marked };
         let Some(aggregation) = self.settings.ack_aggregation.filter(|it| item.arrival().size <= it.max_size) else {
-            return self.duplicate(item, passage.marked, departs, params, salt, &mut note);
+            return self.duplicate(packet, departs, params, salt, &mut note);
         };
         let AckAggregation { period, packets, .. } = aggregation;
         let group = self.group.get_or_insert_with(|| Group { due: departs + period, packets: Vec::new() });
-        group.packets.push((item, passage.marked));
+        group.packets.push(packet);
         if group.packets.len() >= packets as usize {
             group.due = departs;
             self.close_group(departs, params, salt, &mut note);
@@ -191,33 +199,33 @@ impl<P: QueueItem + Copy> ImpairmentStage<P> {
     fn close_group(&mut self, now: Time, params: &PortParams, salt: u64, note: &mut impl FnMut(Impaired<P>)) {
         let Some(Group { due, packets }) = self.group.take_if(|group| group.due <= now) else { return };
         self.counters.groups += 1;
-        for (item, marked) in packets {
-            self.duplicate(item, marked, due, params, salt, note);
+        for packet in packets {
+            self.duplicate(packet, due, params, salt, note);
         }
     }
 
     /// Holds a packet, and perhaps a copy of it, from `departs` on.
     fn duplicate(
         &mut self,
-        item: P,
-        marked: bool,
+        packet: Departed<P>,
         departs: Time,
         params: &PortParams,
         salt: u64,
         note: &mut impl FnMut(Impaired<P>),
     ) {
-        let arrival = item.arrival();
+        let arrival = packet.item.arrival();
         let copied = happens(self.settings.duplication, salt ^ DUPLICATION, &arrival);
-        self.hold(item, marked, departs, salt, note);
+        self.hold(packet, departs, salt, note);
         if copied {
             self.counters.duplicates += 1;
-            note(Impaired::Duplicated(&item));
+            note(Impaired::Duplicated(&packet.item));
             let follows = departs + params.exact_service(arrival.size.max(1));
-            self.hold(item, marked, follows, salt ^ COPY, note);
+            self.hold(packet, follows, salt ^ COPY, note);
         }
     }
 
-    fn hold(&mut self, mut item: P, marked: bool, departs: Time, salt: u64, note: &mut impl FnMut(Impaired<P>)) {
+    fn hold(&mut self, packet: Departed<P>, departs: Time, salt: u64, note: &mut impl FnMut(Impaired<P>)) {
+        let Departed { mut item, marked } = packet;
         let arrival = item.arrival();
         if !item.is_corrupted() && happens(self.settings.corruption, salt ^ CORRUPTION, &arrival) {
             self.counters.corrupted += 1;
@@ -279,7 +287,7 @@ impl<P: QueueItem + Copy> ImpairmentStage<P> {
 
     /// Returns the packets that are held, in no order.
     pub(crate) fn held(&self) -> impl Iterator<Item = &P> {
-        let collected = self.group.iter().flat_map(|group| group.packets.iter().map(|(item, _)| item));
+        let collected = self.group.iter().flat_map(|group| group.packets.iter().map(|packet| &packet.item));
         self.held.iter().map(|Reverse(held)| &held.item).chain(collected)
     }
 

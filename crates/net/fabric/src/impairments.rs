@@ -1,8 +1,8 @@
 //! Impairments of a link: the conditions of real networks that a queue does not show.
 //!
 //! Names follow Linux' netem and tc-police where these have the same thing; RFC 2697 and RFC 4737 define buckets and
-//! reordering. A packet passes: the policer and the MTU, then the port's queue, whose service follows the schedule of
-//! rates, then ACK aggregation, duplication, corruption, jitter and reordering, then the link's propagation delay.
+//! reordering. A packet passes: the MTU and the policer, then the port's queue, with service by the schedule of rates,
+//! then ACK aggregation, duplication, corruption, jitter and reordering, then the link's propagation delay.
 
 use std::sync::Arc;
 

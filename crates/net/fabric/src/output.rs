@@ -29,7 +29,7 @@ pub enum DropCause {
     Discipline,
     /// The policer in front of the port had too few tokens.
     Policed,
-    /// It was larger than the link's MTU.
+    /// The packet was larger than the link's MTU.
     Oversized,
     /// The link corrupted it: it goes on, and its destination discards it.
     Corrupted,

@@ -44,15 +44,11 @@ pub enum BodyKind {
     Probe,
     /// The header of data with a payload that was trimmed by a switch.
     Trimmed,
-    /// A packet that a link has corrupted. The number differs from that of a probe in one bit: ports see both as data that
-    /// is not ECN-capable ([`Packet::arrival`](crate::packet::Packet::arrival)).
-    Corrupted = 31,
 }
 
-/// The bit in which the numbers of [`BodyKind::Corrupted`] and [`BodyKind::Probe`] differ.
-pub(crate) const CORRUPTED_BIT: u8 = BodyKind::Corrupted as u8 ^ BodyKind::Probe as u8;
-
-const _: () = assert!(CORRUPTED_BIT.is_power_of_two());
+/// The second of a probe's bytes, if the packet is no probe but corrupted. Ports take a probe for data that is not
+/// ECN-capable, and its answer for control: so a corrupted packet passes ports as it did before, and they need no check.
+pub(crate) const CORRUPTED: u8 = 1;
 
 impl BodyKind {
     /// By number; the numbers left over mean nothing.
@@ -74,7 +70,6 @@ impl BodyKind {
         all[Self::Echo as usize] = Self::Echo;
         all[Self::Probe as usize] = Self::Probe;
         all[Self::Trimmed as usize] = Self::Trimmed;
-        all[Self::Corrupted as usize] = Self::Corrupted;
         all
     };
 }
@@ -230,7 +225,7 @@ impl Body {
             Self::Trimmed { seq, attempt } => (BodyKind::Trimmed, 0, BodyBytes::about(seq, attempt)),
             Self::Probe => (BodyKind::Probe, 0, nothing),
             Self::ProbeReply { cumulative } => (BodyKind::Probe, REPLY, BodyBytes { word: cumulative, ..nothing }),
-            Self::Corrupted => (BodyKind::Corrupted, 0, nothing),
+            Self::Corrupted => (BodyKind::Probe, 0, BodyBytes { bytes: [0, CORRUPTED], ..nothing }),
         };
         (Label { kind, flags }, words)
     }
@@ -261,9 +256,9 @@ impl Body {
             BodyKind::Emulation => Self::Emulation { number, clock_ns: word },
             BodyKind::Echo => Self::Echo(Echo { newest: number, map: word }),
             BodyKind::Trimmed => Self::Trimmed { seq: number, attempt },
+            BodyKind::Probe if words.bytes[1] == CORRUPTED => Self::Corrupted,
             BodyKind::Probe if !answers => Self::Probe,
             BodyKind::Probe => Self::ProbeReply { cumulative: word },
-            BodyKind::Corrupted => Self::Corrupted,
         }
     }
 }

@@ -5,7 +5,7 @@ use fabric::{Arrival, PortTransit, QueueItem, path_hash};
 use flow::AckHeader;
 use units::Time;
 
-use crate::body::{Body, BodyBytes, BodyKind, CORRUPTED_BIT, Label, MARKED, REPLY};
+use crate::body::{Body, BodyBytes, BodyKind, CORRUPTED, Label, MARKED, REPLY};
 
 /// The place of the reports of the ports that a packet has passed, if it has any (INT).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -195,7 +195,8 @@ impl Packet {
     pub fn corrupted(mut self) -> Self {
         // Control has the flag of an answer: without it ports would take the packet for data.
         let reply = if self.arrival().control { flag(REPLY) } else { 0 };
-        self.label = self.label & !(KIND | flag(REPLY)) | (BodyKind::Corrupted as u16) << 3 | reply;
+        self.label = self.label & !(KIND | flag(REPLY)) | (BodyKind::Probe as u16) << 3 | reply;
+        self.bytes = [0, CORRUPTED];
         self
     }
 
@@ -335,12 +336,11 @@ impl Packet {
         self
     }
 
-    /// Returns whether it queues with data though it is none: a probe finds out the fate of the data before it, and data may
-    /// be corrupted.
+    /// Returns whether it queues with data though it is none: a probe finds out the fate of the data before it. Corrupted data
+    /// has this kind, too.
     #[inline(always)]
-    fn queues_as_data(&self) -> bool {
-        const CORRUPTED: u16 = (CORRUPTED_BIT as u16) << 3;
-        self.label & (KIND & !CORRUPTED | flag(REPLY)) == (BodyKind::Probe as u16) << 3
+    fn is_probe(&self) -> bool {
+        self.is_of(BodyKind::Probe) & !self.is_ack()
     }
 
     /// Returns the packet as seen by a port, arriving now. Only data is ECN-capable; all else but a probe, and
@@ -352,7 +352,7 @@ impl Packet {
             now: self.time,
             size: self.size.into(),
             ecn_capable: data,
-            control: !data & !self.queues_as_data(),
+            control: !data & !self.is_probe(),
             credit: self.is_credit(),
             expendable: self.is_expendable(),
             // Another transmission comes at another time, an acknowledgement at another port.
@@ -376,7 +376,7 @@ impl QueueItem for Packet {
     }
 
     fn is_corrupted(&self) -> bool {
-        self.is_of(BodyKind::Corrupted)
+        self.is_of(BodyKind::Probe) && self.bytes[1] == CORRUPTED
     }
 
     fn corrupted(self, _: u64) -> Self {

@@ -99,7 +99,7 @@ table! {
         rate_steps: Option<Located<Vec<RateStepTable>>> = None;
         /// Time after which `rate_steps` begin again, at most 24h.
         rate_period: Option<Located<Span>> = None;
-        /// Rates by a file in the format of Mahimahi, beside the scenario: a line per 1,500 bytes, the time in milliseconds.
+        /// Rates by a file in the format of Mahimahi, in the scenario's directory: a line per 1,500 bytes, the time in milliseconds.
         rate_trace: Option<Located<String>> = None;
     }
 }

@@ -129,7 +129,7 @@ fn errors_of_schedules_name_the_step() {
     refused("{ rate_trace = \"x\", rate_period = \"1s\" }", "test.toml:12:44", &["its own period"]);
 }
 
-/// Where ports do not decide alone, or credits pass them, nothing is impaired.
+/// Ports that decide together, and ports that credits pass, cannot be impaired.
 #[test]
 fn shared_buffers_credits_and_ticks_are_refused() {
     let text = |more: &str| format!("[port]\nimpair = {{ duplicate = 0.1 }}\n{SENT}{more}");
