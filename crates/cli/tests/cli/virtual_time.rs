@@ -139,6 +139,7 @@ fn virtual_hosts_refuse_what_they_lack() {
         ("--no-real-time", &["--virtual", "--no-real-time"]),
         ("--set host.mss=449", &["511 B together, and 512 to 65535"]),
         ("--set host.mss=450 --ipv6", &["512 B together, and 532 to 65535"]),
+        ("--set port.impair={mtu=1499}", &["`impair.mtu`", "1499 B", "1500 B"]),
         ("--stack kernel", &["--stack kernel", "only narrows is accepted"]),
         ("--pcap left>right=x.pcapng", &["--virtual", "--pcap"]),
     ] {

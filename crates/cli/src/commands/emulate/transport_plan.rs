@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use fabric::LinkId;
 use flow::LoadBalancing;
 use laws::PathInfo;
 use proto::blocks::CodingPolicy;
@@ -13,6 +14,7 @@ use router::IpVersion;
 use scenario::{BuiltRun, FlowClass, Run};
 use units::{Bytes, Span};
 
+use super::ip_version;
 use crate::args::EmulateArgs;
 use crate::exit::CommandFailure;
 use crate::transport_law::{accepted, needs};
@@ -78,6 +80,15 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, max_flows: usize, args: &Emula
                 accepted().join(", ")
             ));
         }
+    }
+    let needed = u32::from(mtu(built, ip_version(args)));
+    let links = (0..setup.network.links().len() as u32).map(LinkId);
+    let mtus = links.filter_map(|link| Some((link, setup.network.impairments(link)?.mtu?)));
+    if let Some((link, mtu)) = mtus.min_by_key(|&(_, mtu)| mtu).filter(|&(_, mtu)| mtu < needed) {
+        return refused(format!(
+            "`impair.mtu` of {} is {mtu} B, and packets have up to {needed} B here, which its paths must carry",
+            setup.network.link_name(link)
+        ));
     }
     let flows = setup.flows.len();
     if flows > max_flows {
