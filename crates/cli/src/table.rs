@@ -410,13 +410,13 @@ fn columns(runs: &[RunResults]) -> Vec<TableColumn> {
         &[("of data", |run| data_drops(&run.summary).map_or_else(|| SheetCell::new("-", "", None), SheetCell::count))],
     );
     add(
-        any(|it| it.network.impaired.is_some_and(|it| it != ImpairedPackets::default())),
+        any(|it| it.network.impaired_packets() != ImpairedPackets::default()),
         &[
-            ("policed", |run| SheetCell::count(run.summary.network.impaired.unwrap_or_default().policed)),
-            ("over MTU", |run| SheetCell::count(run.summary.network.impaired.unwrap_or_default().oversized)),
-            ("corrupted", |run| SheetCell::count(run.summary.network.impaired.unwrap_or_default().corrupted)),
-            ("duplicates", |run| SheetCell::count(run.summary.network.impaired.unwrap_or_default().duplicates)),
-            ("reordered", |run| SheetCell::count(run.summary.network.impaired.unwrap_or_default().reordered)),
+            ("policed", |run| SheetCell::count(run.summary.network.impaired_packets().policed)),
+            ("over MTU", |run| SheetCell::count(run.summary.network.impaired_packets().oversized)),
+            ("corrupted", |run| SheetCell::count(run.summary.network.impaired_packets().corrupted)),
+            ("duplicates", |run| SheetCell::count(run.summary.network.impaired_packets().duplicates)),
+            ("reordered", |run| SheetCell::count(run.summary.network.impaired_packets().reordered)),
         ],
     );
     add(any(|it| it.network.trims > 0), &[("trimmed", |run| SheetCell::count(run.summary.network.trims))]);

@@ -327,7 +327,7 @@ fn feed(network: &Network, link: LinkId, arriving: Vec<TestPacket>, is_nic: bool
         };
         let mut refused = 0;
         for packet in arriving {
-            let refusal = port.enqueue(params, salt, &packet.arrival(), packet.clone(), &mut exit);
+            let refusal = port.enqueue(params, salt, &packet.arrival(), packet, &mut exit);
             refused += u64::from(refusal.is_some());
         }
         port.advance(params, salt, Time::NEVER, &mut exit);

@@ -410,7 +410,7 @@ impl<P: QueueItem + Copy> LinkStage<'_, P> {
         }
         match &mut self.stage {
             None => outlet.send(item, passage),
-            Some(stage) => stage.enter(item, passage, self.params, self.salt, |event| note(event, outlet)),
+            Some(stage) => stage.enter(item, passage, self.params, self.salt, |event| note(&event, outlet)),
         }
     }
 
@@ -418,14 +418,14 @@ impl<P: QueueItem + Copy> LinkStage<'_, P> {
     #[inline]
     fn release(&mut self, until: Time, outlet: &mut impl PortOutlet<P>) {
         let Some(stage) = &mut self.stage else { return };
-        stage.close_due_group(until, self.params, self.salt, |event| note(event, outlet));
+        stage.close_due_group(until, self.params, self.salt, |event| note(&event, outlet));
         while let Some(Released { item, passage }) = stage.release(until, self.params) {
             outlet.send(item, passage);
         }
     }
 }
 
-fn note<P>(event: Impaired<P>, outlet: &mut impl PortOutlet<P>) {
+fn note<P>(event: &Impaired<P>, outlet: &mut impl PortOutlet<P>) {
     match event {
         Impaired::Corrupted(item) => outlet.corrupt(item),
         Impaired::Duplicated(item) => outlet.duplicate(item),

@@ -406,7 +406,7 @@ fn fairness(fair: &Fairness, key: FairnessKey) -> Option<DimensionedValue> {
 
 /// A total of the network; none where results of an earlier version do not have it.
 fn total(network: &NetworkTotals, key: NetworkKey) -> Option<DimensionedValue> {
-    let impaired = network.impaired.unwrap_or_default();
+    let impaired = network.impaired_packets();
     let of_kind = |kind: &str| network.drops_by_kind.get(kind).map(|&drops| DimensionedValue::count(drops));
     Some(match key {
         NetworkKey::DataPackets => DimensionedValue::count(network.data_packets),

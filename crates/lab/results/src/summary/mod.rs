@@ -190,7 +190,7 @@ pub struct NetworkTotals {
     pub trims: u64,
     /// Packets that impairments of links affected; absent if no link is impaired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub impaired: Option<ImpairedPackets>,
+    pub impaired: Option<Box<ImpairedPackets>>,
     /// Packets marked; one packet may be marked at several ports.
     pub ecn_marks: u64,
     /// OR-ACKs that receivers sent (On-Ramp).
@@ -288,6 +288,13 @@ pub struct ImpairedPackets {
     pub reordered: u64,
     /// Groups of acknowledgements that were released.
     pub ack_groups: u64,
+}
+
+impl NetworkTotals {
+    /// Returns the packets that impairments of links affected: zeros if no link is impaired.
+    pub fn impaired_packets(&self) -> ImpairedPackets {
+        self.impaired.as_deref().copied().unwrap_or_default()
+    }
 }
 
 impl From<ImpairmentCounters> for ImpairedPackets {

@@ -62,11 +62,11 @@ pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
 }
 
 /// Packets that impairments affected; none if no link is impaired.
-fn impaired(setup: &Setup, outcome: &Outcome) -> Option<ImpairedPackets> {
+fn impaired(setup: &Setup, outcome: &Outcome) -> Option<Box<ImpairedPackets>> {
     let mut counters = ImpairmentCounters::default();
     outcome.links.iter().for_each(|link| counters.add(&link.impaired));
     let mut links = (0..outcome.links.len() as u32).map(LinkId);
-    links.any(|link| setup.network.impairments(link).is_some()).then(|| counters.into())
+    links.any(|link| setup.network.impairments(link).is_some()).then(|| Box::new(counters.into()))
 }
 
 /// Links that failed before the run ended, those with the same times together.

@@ -27,7 +27,7 @@ fn other(built: &BuiltRun) -> Impairments {
     let of_class = links().filter(|link| network.links()[link.index()].class == LinkClass::Other);
     assert_eq!(impaired.collect::<Vec<_>>(), of_class.clone().collect::<Vec<_>>());
     let [there, back] =
-        [of_class.clone().next(), of_class.last()].map(|link| network.impairments(link.unwrap()).unwrap());
+        [of_class.clone().next(), of_class.clone().next_back()].map(|link| network.impairments(link.unwrap()).unwrap());
     assert_eq!(there, back);
     (**there).clone()
 }

@@ -21,10 +21,8 @@ impl<L: ControlLaw> PartitionHosts<L> {
         match packet.body() {
             Body::Pause => state.pause(packet.class()),
             Body::Resume => state.resume(packet.class(), &mut self.senders),
-            // The hosts of these are others, and elsewhere.
-            Body::Data { .. } | Body::Ack(_) | Body::Feedback(_) => {}
-            // Its checksum is wrong.
-            Body::Corrupted => {}
+            // The hosts of the first ones are others, and elsewhere; the checksum of the last one is wrong.
+            Body::Data { .. } | Body::Ack(_) | Body::Feedback(_) | Body::Corrupted => {}
             Body::Request { .. } | Body::Stop | Body::Emulation { .. } => {
                 self.on_credit_signal(host, packet, context, nic);
             }
