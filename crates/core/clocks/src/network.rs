@@ -1,0 +1,539 @@
+//! Offsets of all members from the estimates of all pairs: Huygens' network effect (On-Ramp §4.1).
+//!
+//! The offsets round a loop of the mesh sum to zero, so the estimates of a loop's pairs show their errors. The offsets with
+//! the least sum of squared surpluses use every loop at once. Beside them each pair's interval bounds the difference of two
+//! clocks, and intervals along a path bound the difference of its ends. The bound that is published covers the whole
+//! interval of the best path, so it does not depend on the least squares.
+//!
+//! If no offsets are within all intervals, somebody lies or has stepped. Then pairs with surpluses beyond their own interval
+//! are removed until some are: first all pairs of a member with such surpluses at most of its pairs, a suspect; without a
+//! suspect the pair with the largest one.
+
+use alloc::collections::BinaryHeap;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use crate::line::{OffsetLine, Reading, Skew};
+use crate::mesh::{Member, Neighbours};
+
+/// Estimate of a pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PairInterval {
+    /// The pair.
+    pub pair: Neighbours,
+    /// Offset of the responder's clock from the prober's, by the prober's clock.
+    pub line: OffsetLine,
+    /// Largest error of the offset at the anchor of the line, in nanoseconds.
+    pub error: i64,
+    /// Largest error of the skew, from the anchor on.
+    pub skew_error: Skew,
+}
+
+impl PairInterval {
+    /// Returns whether the values are possible for pairs of real clocks.
+    pub fn is_plausible(&self) -> bool {
+        self.line.skew.abs() <= MAX_SKEW
+            && (0..=MAX_ERROR).contains(&self.error)
+            && (Skew::ZERO..=MAX_SKEW).contains(&self.skew_error)
+    }
+}
+
+/// Clock of a member relative to the host's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemberOffset {
+    /// Offset of the member's clock, by the host's clock, anchored at the time of the solution.
+    pub line: OffsetLine,
+    /// Largest error of the offset at the anchor, in nanoseconds.
+    pub error: i64,
+    /// Largest error of the skew, from the anchor on.
+    pub skew_error: Skew,
+}
+
+/// Offsets of the members of a mesh.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Solution {
+    /// By member; none for a member that no trusted pair connects with the host.
+    pub members: Vec<Option<MemberOffset>>,
+    /// Members with contradictions at most of their pairs, in order. If the host's own is among them, nothing is known of
+    /// the others: its clock has stepped, or its pairs do not agree.
+    pub suspects: Vec<Member>,
+    /// Pairs left out because they contradict the others, apart from those of suspects.
+    pub contradictions: Vec<Neighbours>,
+    /// Root of the mean squared surplus of the pairs in use, in nanoseconds.
+    pub surplus: i64,
+}
+
+/// Sweeps over all members per solution. Random graphs of degree O(log N) mix within O(log N) sweeps.
+const SWEEPS: usize = 40;
+
+/// Fractional bits of nanoseconds in the sweeps.
+const FRACTION: u32 = 10;
+
+/// A pair as seen by a member: the neighbour and the estimate.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    to: usize,
+    pair: usize,
+    /// True if the member is the pair's prober.
+    is_prober: bool,
+}
+
+/// A set of members and pairs while contradictions are removed.
+struct Graph<'a> {
+    pairs: &'a [PairInterval],
+    /// By member.
+    links: Vec<Vec<Link>>,
+    /// By pair: in use.
+    used: Vec<bool>,
+}
+
+/// Solves for the offsets of all members from `own` at its clock's reading `at`. Pairs with values that are not plausible
+/// are left out as contradictions.
+///
+/// # Panics
+/// If a pair has a member of `members` or more.
+pub fn solve(members: usize, own: Member, at: Reading, pairs: &[PairInterval]) -> Solution {
+    let mut graph = Graph { pairs, links: vec![Vec::new(); members], used: vec![true; pairs.len()] };
+    for (index, PairInterval { pair, .. }) in pairs.iter().enumerate() {
+        let (prober, responder) = (pair.prober.index(), pair.responder.index());
+        graph.links[prober].push(Link { to: responder, pair: index, is_prober: true });
+        graph.links[responder].push(Link { to: prober, pair: index, is_prober: false });
+    }
+    let (mut suspects, mut contradictions) = (Vec::new(), Vec::new());
+    for (index, pair) in pairs.iter().enumerate().filter(|(_, pair)| !pair.is_plausible()) {
+        contradictions.push(pair.pair);
+        graph.used[index] = false;
+    }
+    loop {
+        let fit = graph.fit(own, at);
+        match graph.worst(&fit) {
+            Some(Culprit::Member(member)) => {
+                suspects.push(Member(member as u16));
+                if member == own.index() {
+                    return Solution { members: vec![None; members], suspects, contradictions, surplus: 0 };
+                }
+                graph.links[member].iter().for_each(|link| graph.used[link.pair] = false);
+            }
+            Some(Culprit::Pair(pair)) => {
+                contradictions.push(pairs[pair].pair);
+                graph.used[pair] = false;
+            }
+            None => {
+                suspects.sort_unstable();
+                contradictions.sort_unstable();
+                return Solution { surplus: graph.surplus(&fit), members: graph.bound(fit), suspects, contradictions };
+            }
+        }
+    }
+}
+
+/// A member's position: clock and bounds along the best path from the host.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    /// Offset along the best path, anchored at the time of the solution.
+    line: OffsetLine,
+    error: i64,
+    skew_error: Skew,
+    /// Least squares' offset less that of the path, in nanoseconds and [`FRACTION`] bits.
+    correction: i64,
+}
+
+/// Limit to the difference of two corrections: the surplus of a pair, and its largest error at this time. In nanoseconds and
+/// [`FRACTION`] bits.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    pair: usize,
+    from: usize,
+    to: usize,
+    surplus: i64,
+    error: i64,
+}
+
+/// Part of a fit that contradicts the rest.
+enum Culprit {
+    Member(usize),
+    Pair(usize),
+}
+
+impl Graph<'_> {
+    fn links_of(&self, member: usize) -> impl Iterator<Item = Link> + '_ {
+        self.links[member].iter().copied().filter(|link| self.used[link.pair])
+    }
+
+    /// Returns the clock at the other end of a link, from the position of a member.
+    fn across(&self, from: &Position, link: Link) -> Position {
+        let PairInterval { line, error, skew_error, .. } = self.pairs[link.pair];
+        let (here, at) = (from.line.remote(from.line.at), from.line.at);
+        // The pair's line is by the prober's clock. From the responder it is evaluated at the prober's reading: one step of
+        // the inversion leaves an error of the skew squared, below a nanosecond a second at 30 ppm.
+        let (offset, skew, age) = if link.is_prober {
+            (line.offset_at(here), line.skew, here.since(line.at))
+        } else {
+            let prober = here.after(-line.offset_at(here.after(-line.offset)));
+            let inverse = Skew(line.skew.over(line.skew.0)) - line.skew;
+            (-line.offset_at(prober), inverse, prober.since(line.at))
+        };
+        let product = Skew(from.line.skew.over(skew.0));
+        let line = OffsetLine {
+            at,
+            offset: from.line.offset.wrapping_add(offset),
+            skew: from.line.skew + skew + product,
+        };
+        let aged = skew_error.over(age.saturating_abs().min(MAX_AGE)).saturating_add(1);
+        Position {
+            line,
+            error: from.error.saturating_add(error).saturating_add(aged),
+            skew_error: from.skew_error + skew_error,
+            correction: 0,
+        }
+    }
+
+    /// Returns the position of each member: along the path with the smallest error, corrected by least squares.
+    fn fit(&self, own: Member, at: Reading) -> Vec<Option<Position>> {
+        let mut positions: Vec<Option<Position>> = vec![None; self.links.len()];
+        let origin = Position {
+            line: OffsetLine { at, offset: 0, skew: Skew::ZERO },
+            error: 0,
+            skew_error: Skew::ZERO,
+            correction: 0,
+        };
+        let mut queue = BinaryHeap::from([Reverse((0, own.index()))]);
+        let mut done = vec![false; self.links.len()];
+        positions[own.index()] = Some(origin);
+        while let Some(Reverse((_, member))) = queue.pop() {
+            let Some(position) = positions[member].filter(|_| !core::mem::replace(&mut done[member], true)) else {
+                continue;
+            };
+            for link in self.links_of(member) {
+                let next = self.across(&position, link);
+                if positions[link.to].is_none_or(|known| !done[link.to] && next.error < known.error) {
+                    positions[link.to] = Some(next);
+                    queue.push(Reverse((next.error, link.to)));
+                }
+            }
+        }
+        self.correct(own, &mut positions);
+        positions
+    }
+
+    /// Moves positions to the least sum of squared surpluses, weighted by the pairs' errors. The host's own stays.
+    fn correct(&self, own: Member, positions: &mut [Option<Position>]) {
+        // By pair: the surplus along the paths, prober to responder.
+        let surpluses: Vec<i64> = (0..self.pairs.len()).map(|pair| self.surplus_of(pair, positions)).collect();
+        let weight = |pair: usize| {
+            let error = self.pairs[pair].error.clamp(1, 1 << 30);
+            ((1i64 << 40) / (error * error).max(1 << 10)).max(1)
+        };
+        let mut corrections = vec![0i64; positions.len()];
+        for _ in 0..SWEEPS {
+            for member in 0..positions.len() {
+                if member == own.index() || positions[member].is_none() {
+                    continue;
+                }
+                let (mut sum, mut weights) = (0i128, 0i128);
+                for link in self.links_of(member) {
+                    let surplus = surpluses[link.pair];
+                    let target = corrections[link.to] + if link.is_prober { -surplus } else { surplus };
+                    let weight = i128::from(weight(link.pair));
+                    sum += i128::from(target) * weight;
+                    weights += weight;
+                }
+                if weights > 0 {
+                    corrections[member] = (sum / weights).clamp(-(1 << 58), 1 << 58) as i64;
+                }
+            }
+        }
+        for (position, correction) in positions.iter_mut().zip(corrections) {
+            if let Some(position) = position {
+                position.correction = correction;
+            }
+        }
+    }
+
+    /// Returns a pair's offset less the difference of its ends' positions along the paths, in nanoseconds and [`FRACTION`]
+    /// bits; 0 if a position is unknown or the pair is not in use.
+    fn surplus_of(&self, pair: usize, positions: &[Option<Position>]) -> i64 {
+        let Neighbours { prober, responder } = self.pairs[pair].pair;
+        let (Some(from), Some(to), true) = (positions[prober.index()], positions[responder.index()], self.used[pair])
+        else {
+            return 0;
+        };
+        let across = self.across(&from, Link { to: responder.index(), pair, is_prober: true });
+        let surplus = across.line.offset.wrapping_sub(to.line.offset);
+        surplus.clamp(-MAX_SURPLUS, MAX_SURPLUS) << FRACTION
+    }
+
+    /// Returns the member or pair that contradicts most; none if some offsets are within all intervals.
+    fn worst(&self, positions: &[Option<Position>]) -> Option<Culprit> {
+        let limits: Vec<Limit> = self.limits(positions);
+        let corrections: Vec<i64> = positions.iter().map(|it| it.map_or(0, |it| it.correction)).collect();
+        let mut excesses = vec![0; self.pairs.len()];
+        for limit in &limits {
+            let residual = limit.surplus - (corrections[limit.to] - corrections[limit.from]);
+            excesses[limit.pair] = residual.abs() - limit.error;
+        }
+        let worst_pair = (0..excesses.len()).max_by_key(|&pair| excesses[pair]).filter(|&pair| excesses[pair] > 0)?;
+        if Self::are_satisfiable(&limits, corrections) {
+            return None;
+        }
+        let score = |member: usize| {
+            let (mut bad, mut all, mut sum) = (0u32, 0u32, 0i64);
+            for link in self.links_of(member) {
+                all += 1;
+                if excesses[link.pair] > 0 {
+                    bad += 1;
+                    sum = sum.saturating_add(excesses[link.pair]);
+                }
+            }
+            (bad, all, sum)
+        };
+        // A liar makes most of its pairs contradict, an honest member of many pairs only the one with the liar.
+        let suspect = (0..positions.len())
+            .filter(|&member| positions[member].is_some())
+            .map(|member| (member, score(member)))
+            .filter(|&(_, (bad, all, _))| bad >= 2 && 2 * bad > all)
+            .max_by_key(|&(member, (_, _, sum))| (sum, Reverse(member)));
+        match suspect {
+            Some((member, _)) => Some(Culprit::Member(member)),
+            None => Some(Culprit::Pair(worst_pair)),
+        }
+    }
+
+    /// Returns the limits that the pairs in use set to corrections.
+    fn limits(&self, positions: &[Option<Position>]) -> Vec<Limit> {
+        let used = (0..self.pairs.len()).filter(|&pair| self.used[pair]);
+        used.filter_map(|pair| {
+            let PairInterval { pair: Neighbours { prober, responder }, line, error, skew_error } = self.pairs[pair];
+            let [from, _] = [positions[prober.index()]?, positions[responder.index()]?];
+            let age = from.line.remote(from.line.at).since(line.at).saturating_abs().min(MAX_AGE);
+            // Two nanoseconds for the rounding of lines.
+            let error = (error + skew_error.over(age) + 2) << FRACTION;
+            let surplus = self.surplus_of(pair, positions);
+            Some(Limit { pair, from: prober.index(), to: responder.index(), surplus, error })
+        })
+        .collect()
+    }
+
+    /// Returns whether some corrections are within all limits: no loop of limits is negative (Bellman and Ford).
+    fn are_satisfiable(limits: &[Limit], mut corrections: Vec<i64>) -> bool {
+        for _ in 0..=corrections.len() {
+            let mut is_changed = false;
+            for &Limit { from, to, surplus, error, .. } in limits {
+                let difference = corrections[to] - corrections[from];
+                if difference > surplus + error {
+                    corrections[to] = corrections[from] + surplus + error;
+                } else if difference < surplus - error {
+                    corrections[from] = corrections[to] - (surplus - error);
+                } else {
+                    continue;
+                }
+                is_changed = true;
+            }
+            if !is_changed {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Returns the root of the mean squared surplus that remains.
+    fn surplus(&self, positions: &[Option<Position>]) -> i64 {
+        let correction = |member: Member| positions[member.index()].map_or(0, |it| it.correction);
+        let (mut sum, mut count) = (0u128, 0u128);
+        for pair in (0..self.pairs.len()).filter(|&pair| self.used[pair]) {
+            let Neighbours { prober, responder } = self.pairs[pair].pair;
+            let rest = self.surplus_of(pair, positions) - (correction(responder) - correction(prober));
+            sum += u128::from(rest.unsigned_abs()).pow(2);
+            count += 1;
+        }
+        (if count == 0 { 0 } else { (sum / count).isqrt() } >> FRACTION) as i64
+    }
+
+    /// Returns the offsets with bounds that cover the interval of the best path.
+    fn bound(&self, positions: Vec<Option<Position>>) -> Vec<Option<MemberOffset>> {
+        let offset = |position: Position| {
+            let moved = (position.correction >> FRACTION).clamp(-position.error, position.error);
+            MemberOffset {
+                line: OffsetLine { offset: position.line.offset.wrapping_add(moved), ..position.line },
+                error: position.error.saturating_add(moved.abs()),
+                skew_error: position.skew_error,
+            }
+        };
+        positions.into_iter().map(|position| position.map(offset)).collect()
+    }
+}
+
+/// Largest plausible skew of two clocks: 1,000 ppm.
+const MAX_SKEW: Skew = Skew::from_ppb(1_000_000);
+
+/// Largest plausible error of a pair, in nanoseconds: an hour.
+const MAX_ERROR: i64 = MAX_AGE;
+
+/// Ages of estimates above this are taken as this, in nanoseconds: an hour.
+const MAX_AGE: i64 = 3_600_000_000_000;
+
+/// Surpluses above this are taken as this, in nanoseconds: 36 minutes.
+const MAX_SURPLUS: i64 = 1 << 41;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::neighbours;
+    use proptest::prelude::*;
+    use units::mix64;
+
+    /// Clocks with random offsets and skews, and pairs with errors within their intervals.
+    struct World {
+        /// By member: its clock by true time.
+        clocks: Vec<OffsetLine>,
+        pairs: Vec<PairInterval>,
+    }
+
+    /// Returns a number from `-limit` to `limit`.
+    fn draw(salt: u64, limit: i64) -> i64 {
+        (mix64(salt) % (2 * limit as u64 + 1)) as i64 - limit
+    }
+
+    /// Largest error of a pair's offset.
+    const ERROR: i64 = 1_000;
+
+    impl World {
+        fn new(members: usize, seed: u64) -> Self {
+            let seed = mix64(seed);
+            let clock = |member: u64| OffsetLine {
+                at: Reading(0),
+                offset: draw(seed ^ member << 8, 1_000_000_000_000),
+                skew: Skew::from_ppb(draw(seed ^ member << 8 ^ 1, 50_000)),
+            };
+            let clocks: Vec<OffsetLine> = (0..members as u64).map(clock).collect();
+            let ids: Vec<u64> = (0..members as u64).collect();
+            let pairs = neighbours(&ids, seed).into_iter().enumerate().map(|(index, pair)| {
+                // Estimates are of different times in the last 2 s.
+                let time = -(mix64(seed ^ index as u64) as i64 & 0x7fff_ffff);
+                let [prober, responder] = [pair.prober, pair.responder].map(|it| clocks[it.index()]);
+                let at = prober.remote(Reading(time));
+                let skew = Skew::ratio((responder.skew - prober.skew).0, (1 << 48) + prober.skew.0);
+                let error = draw(seed ^ 7 << 40 ^ index as u64, ERROR);
+                let line = OffsetLine { at, offset: responder.remote(Reading(time)).since(at) + error, skew };
+                PairInterval { pair, line, error: ERROR, skew_error: Skew::from_ppb(10) }
+            });
+            Self { pairs: pairs.collect(), clocks }
+        }
+
+        fn solve(&self, own: usize) -> Solution {
+            solve(self.clocks.len(), Member(own as u16), self.clocks[own].remote(Reading(0)), &self.pairs)
+        }
+
+        /// Error of a member's offset in the view of another one, now.
+        fn error(&self, own: usize, member: usize, offset: &MemberOffset) -> i64 {
+            let [own, member] = [own, member].map(|it| self.clocks[it].remote(Reading(0)));
+            offset.line.offset_at(own) - member.since(own)
+        }
+    }
+
+    proptest! {
+        /// All offsets are within their bounds, in every member's view.
+        #[test]
+        fn offsets_are_within_their_bounds(members in 2usize..60, seed: u64, own: u16) {
+            let world = World::new(members, seed);
+            let own = usize::from(own) % members;
+            let solution = world.solve(own);
+            prop_assert_eq!((&solution.suspects[..], &solution.contradictions[..]), (&[][..], &[][..]));
+            for (member, offset) in solution.members.iter().enumerate() {
+                let offset = offset.unwrap();
+                let error = world.error(own, member, &offset);
+                prop_assert!(error.abs() <= offset.error, "{member}: {error} of {}", offset.error);
+            }
+        }
+
+        /// A member that answers each neighbour with another offset is a suspect, and moves nobody beyond the bounds.
+        #[test]
+        fn a_liar_is_left_out(members in 8usize..60, seed: u64, own: u16) {
+            let mut world = World::new(members, seed);
+            let liar = Member((mix64(seed) % members as u64) as u16);
+            for (index, it) in world.pairs.iter_mut().enumerate() {
+                if [it.pair.prober, it.pair.responder].contains(&liar) {
+                    it.line.offset += draw(seed ^ 9 << 40 ^ index as u64, 500 * ERROR);
+                }
+            }
+            let own = usize::from(own) % members;
+            prop_assume!(own != liar.index());
+            let solution = world.solve(own);
+            for (member, offset) in solution.members.iter().enumerate() {
+                let Some(offset) = offset else { continue };
+                let error = world.error(own, member, offset);
+                let is_known = member == liar.index() || error.abs() <= offset.error;
+                prop_assert!(is_known, "{member}: {error} of {} {solution:?}", offset.error);
+            }
+        }
+
+        /// Any estimates: no overflow, and no panic.
+        #[test]
+        fn any_estimates_are_handled(
+            lines in proptest::collection::vec((0u16..9, 0u16..9, any::<[i64; 5]>()), 0..30),
+            at: i64,
+        ) {
+            let pairs: Vec<PairInterval> = lines
+                .into_iter()
+                .filter(|(prober, responder, _)| prober != responder)
+                .map(|(prober, responder, [at, offset, skew, error, skew_error])| PairInterval {
+                    pair: Neighbours { prober: Member(prober), responder: Member(responder) },
+                    line: OffsetLine { at: Reading(at), offset, skew: Skew(skew) },
+                    error: error.saturating_abs(),
+                    skew_error: Skew(skew_error).abs(),
+                })
+                .collect();
+            let _ = solve(9, Member(0), Reading(at), &pairs);
+        }
+    }
+
+    /// Least squares over loops are better than the paths alone.
+    #[test]
+    fn loops_reduce_errors() {
+        let (mut by_path, mut by_loops) = (0, 0);
+        for seed in 0..20 {
+            let world = World::new(40, seed);
+            let solution = world.solve(0);
+            let graph = {
+                let mut links = vec![Vec::new(); 40];
+                for (index, PairInterval { pair, .. }) in world.pairs.iter().enumerate() {
+                    let (prober, responder) = (pair.prober.index(), pair.responder.index());
+                    links[prober].push(Link { to: responder, pair: index, is_prober: true });
+                    links[responder].push(Link { to: prober, pair: index, is_prober: false });
+                }
+                Graph { pairs: &world.pairs, links, used: vec![true; world.pairs.len()] }
+            };
+            let own = world.clocks[0].remote(Reading(0));
+            for (member, position) in graph.fit(Member(0), own).into_iter().enumerate() {
+                let path = position.unwrap().line.offset - world.clocks[member].remote(Reading(0)).since(own);
+                let error = world.error(0, member, &solution.members[member].unwrap());
+                (by_path, by_loops) = (by_path + path.pow(2), by_loops + error.pow(2));
+            }
+        }
+        // Errors of a path of 2 to 3 pairs against the mean of some 8 pairs at each end.
+        assert!(by_loops * 3 < by_path, "mean squares {by_loops} and {by_path}");
+    }
+
+    /// Members and pairs that nothing connects with the host have no offset.
+    #[test]
+    fn unconnected_members_are_unknown() {
+        let mut world = World::new(6, 3);
+        world.pairs.retain(|it| ![it.pair.prober, it.pair.responder].contains(&Member(4)));
+        let solution = world.solve(0);
+        assert!(solution.members[4].is_none() && solution.members[3].is_some());
+    }
+
+    /// A host with a clock that has stepped since the estimates of its pairs' other ends suspects itself.
+    #[test]
+    fn a_host_that_contradicts_all_others_suspects_itself() {
+        let mut world = World::new(12, 5);
+        for (index, it) in world.pairs.iter_mut().enumerate() {
+            if [it.pair.prober, it.pair.responder].contains(&Member(2)) {
+                it.line.offset += 100 * ERROR * (1 + index as i64);
+            }
+        }
+        assert_eq!(world.solve(2).suspects, [Member(2)]);
+        assert_eq!(world.solve(1).suspects, [Member(2)]);
+    }
+}
