@@ -38,18 +38,38 @@ fn rings(members: usize) -> u32 {
     (usize::BITS - members.saturating_sub(1).leading_zeros()).clamp(1, MAX_RINGS)
 }
 
+/// Returns the members in the order of a ring, as indices.
+fn ring(ids: &[u64], seed: u64, ring: u32) -> Vec<u16> {
+    let salt = mix64(seed ^ mix64(u64::from(ring)));
+    let mut order: Vec<(u64, u64, u16)> =
+        ids.iter().enumerate().map(|(index, &id)| (mix64(id ^ salt), id, index as u16)).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, _, index)| index).collect()
+}
+
+/// Returns the successors of a member in all rings, each once. A message that each member forwards to its successors reaches
+/// all.
+pub fn successors(ids: &[u64], seed: u64, member: Member) -> Vec<Member> {
+    let mut successors = Vec::new();
+    for index in 0..rings(ids.len()) {
+        let order = ring(ids, seed, index);
+        let place = order.iter().position(|&it| it == member.0).map_or(0, |place| (place + 1) % order.len());
+        successors.extend(order.get(place).map(|&it| Member(it)).filter(|&it| it != member));
+    }
+    successors.sort_unstable();
+    successors.dedup();
+    successors
+}
+
 /// Returns the pairs of neighbours among members with these IDs, in order, each once.
 ///
 /// The pairs depend on the IDs and the seed, not on the order of members, except that this determines the indices.
 pub fn neighbours(ids: &[u64], seed: u64) -> Vec<Neighbours> {
     let mut pairs = Vec::new();
-    for ring in 0..rings(ids.len()) {
-        let salt = mix64(seed ^ mix64(u64::from(ring)));
-        let mut order: Vec<(u64, u64, u16)> =
-            ids.iter().enumerate().map(|(index, &id)| (mix64(id ^ salt), id, index as u16)).collect();
-        order.sort_unstable();
-        for (index, &(_, _, prober)) in order.iter().enumerate() {
-            let (_, _, responder) = order[(index + 1) % order.len()];
+    for index in 0..rings(ids.len()) {
+        let order = ring(ids, seed, index);
+        for (place, &prober) in order.iter().enumerate() {
+            let responder = order[(place + 1) % order.len()];
             let reversed = Neighbours { prober: Member(responder), responder: Member(prober) };
             if prober != responder && !pairs.contains(&reversed) {
                 pairs.push(Neighbours { prober: Member(prober), responder: Member(responder) });

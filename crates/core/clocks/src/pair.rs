@@ -51,6 +51,10 @@ pub struct PairEstimate {
     /// Height of the strip in nanoseconds: the lowest sum of the delays of both directions that the samples permit. If
     /// delays are not negative, the offset is within half of this of the line for the time of the samples.
     pub round_trip: i64,
+    /// Growth of the strip when the touching points are removed seven times, in nanoseconds; none if there are too few
+    /// samples. The delays that remain above the paths' minima in both directions exceed it rarely: with exponential delays
+    /// they are one spacing of the order statistics, and this is seven.
+    pub spread: Option<i64>,
     /// Time from the first to the last sample, in nanoseconds.
     pub span: i64,
     /// Number of samples of both directions.
@@ -67,7 +71,13 @@ pub enum NoEstimate {
 }
 
 /// Number of peeled layers in the mean.
-const LAYERS: usize = 2;
+const LAYERS: i128 = 2;
+
+/// Number of layers that are removed for [`PairEstimate::spread`].
+const SPREAD_LAYERS: i128 = 7;
+
+/// Minimum number of samples of a direction that are left.
+const MIN_LEFT: usize = 4;
 
 /// One sample in this many may be an outlier.
 const SAMPLES_PER_OUTLIER: usize = 32;
@@ -119,18 +129,24 @@ pub fn estimate(samples: PairSamples, skews: SkewRange) -> Result<PairEstimate, 
     }
     let round_trip = strip.top - strip.bottom;
     let (mut offsets, mut slopes, mut layers) = (0i128, 0i128, 0i128);
-    loop {
-        offsets += i128::from(strip.top) + i128::from(strip.bottom);
-        slopes += i128::from(strip.skew.0);
-        layers += 1;
-        let enough_remain = above.len() > LAYERS && below.len() > LAYERS;
-        if layers == LAYERS as i128 || !enough_remain {
-            break;
+    let mut removed = 0;
+    let spread = loop {
+        if removed < LAYERS {
+            offsets += i128::from(strip.top) + i128::from(strip.bottom);
+            slopes += i128::from(strip.skew.0);
+            layers += 1;
+        }
+        if removed == SPREAD_LAYERS {
+            break Some(strip.top - strip.bottom - round_trip);
+        }
+        if above.len() <= MIN_LEFT || below.len() <= MIN_LEFT {
+            break None;
         }
         above.remove(strip.touches[0]);
         below.remove(strip.touches[1]);
+        removed += 1;
         strip = self::strip(&above, &below, skews);
-    }
+    };
     Ok(PairEstimate {
         line: OffsetLine {
             at: origin.at,
@@ -138,6 +154,7 @@ pub fn estimate(samples: PairSamples, skews: SkewRange) -> Result<PairEstimate, 
             skew: Skew((slopes / layers) as i64),
         },
         round_trip,
+        spread,
         span,
         samples: (forward.len() + backward.len()) as u32,
     })
