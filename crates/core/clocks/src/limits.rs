@@ -13,7 +13,7 @@ pub struct Limits {
     pub asymmetry_between_sites: Option<i64>,
     /// Largest part of a timestamp's error that is not a delay, in nanoseconds.
     pub timestamp_error: i64,
-    /// Largest change of the skew of two clocks within the window of an estimate and the age that it reaches.
+    /// Largest change of the skew of two clocks in a second.
     pub wander: Skew,
     /// Largest skew of two clocks.
     pub max_skew: Skew,
@@ -22,13 +22,13 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 1 us of asymmetry, 200 ns of timestamp error, 0.2 ppm of wander, 300 ppm of skew.
+    /// 1 us of asymmetry, 200 ns of timestamp error, 50 ppb of wander in a second, 300 ppm of skew.
     fn default() -> Self {
         Self {
             asymmetry: 1_000,
             asymmetry_between_sites: None,
             timestamp_error: 200,
-            wander: Skew::from_ppb(200),
+            wander: Skew::from_ppb(50),
             max_skew: Skew::from_ppb(300_000),
             purity: 300,
         }

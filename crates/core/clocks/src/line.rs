@@ -51,6 +51,12 @@ impl Skew {
         ((product + (1 << (SKEW_BITS - 1))) >> SKEW_BITS) as i64
     }
 
+    /// Returns the skew that a change of this much a second reaches in `ns` nanoseconds.
+    pub fn times_s(self, ns: i64) -> Self {
+        let skew = i128::from(self.0) * i128::from(ns) / 1_000_000_000;
+        Self(skew.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+    }
+
     /// Returns the absolute value.
     pub fn abs(self) -> Self {
         Self(self.0.saturating_abs())

@@ -28,6 +28,8 @@ pub struct PairInterval {
     pub error: i64,
     /// Largest error of the skew, from the anchor on.
     pub skew_error: Skew,
+    /// Deviation that is expected of the offset, in nanoseconds: its square is the inverse of the pair's weight.
+    pub deviation: u32,
 }
 
 impl PairInterval {
@@ -222,8 +224,8 @@ impl Graph<'_> {
         // By pair: the surplus along the paths, prober to responder.
         let surpluses: Vec<i64> = (0..self.pairs.len()).map(|pair| self.surplus_of(pair, positions)).collect();
         let weight = |pair: usize| {
-            let error = self.pairs[pair].error.clamp(1, 1 << 30);
-            ((1i64 << 40) / (error * error).max(1 << 10)).max(1)
+            let deviation = i64::from(self.pairs[pair].deviation.clamp(MIN_DEVIATION, 1 << 20));
+            (1i64 << 44) / (deviation * deviation)
         };
         let mut corrections = vec![0i64; positions.len()];
         for _ in 0..SWEEPS {
@@ -304,7 +306,7 @@ impl Graph<'_> {
     fn limits(&self, positions: &[Option<Position>]) -> Vec<Limit> {
         let used = (0..self.pairs.len()).filter(|&pair| self.used[pair]);
         used.filter_map(|pair| {
-            let PairInterval { pair: Neighbours { prober, responder }, line, error, skew_error } = self.pairs[pair];
+            let PairInterval { pair: Neighbours { prober, responder }, line, error, skew_error, .. } = self.pairs[pair];
             let [from, _] = [positions[prober.index()]?, positions[responder.index()]?];
             let age = from.line.remote(from.line.at).since(line.at).saturating_abs().min(MAX_AGE);
             // Two nanoseconds for the rounding of lines.
@@ -364,6 +366,9 @@ impl Graph<'_> {
     }
 }
 
+/// Smallest deviation in use, in nanoseconds: no pair decides alone.
+const MIN_DEVIATION: u32 = 200;
+
 /// Largest plausible skew of two clocks: 1,000 ppm.
 const MAX_SKEW: Skew = Skew::from_ppb(1_000_000);
 
@@ -416,7 +421,7 @@ mod tests {
                 let skew = Skew::ratio((responder.skew - prober.skew).0, (1 << 48) + prober.skew.0);
                 let error = draw(seed ^ 7 << 40 ^ index as u64, ERROR);
                 let line = OffsetLine { at, offset: responder.remote(Reading(time)).since(at) + error, skew };
-                PairInterval { pair, line, error: ERROR, skew_error: Skew::from_ppb(10) }
+                PairInterval { pair, line, error: ERROR, skew_error: Skew::from_ppb(10), deviation: 500 }
             });
             Self { pairs: pairs.collect(), clocks }
         }
@@ -482,6 +487,7 @@ mod tests {
                     line: OffsetLine { at: Reading(at), offset, skew: Skew(skew) },
                     error: error.saturating_abs(),
                     skew_error: Skew(skew_error).abs(),
+                    deviation: skew_error as u32,
                 })
                 .collect();
             let _ = solve(9, Member(0), Reading(at), &pairs);

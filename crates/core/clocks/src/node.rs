@@ -42,7 +42,7 @@ const TAKEOVER: Span = Span::from_s(10);
 const VALIDITY: Span = Span::from_s(5);
 
 /// Delay of reports to forward, so that several share a message.
-const FORWARDING_DELAY: Span = Span::from_ms(2);
+const FORWARDING_DELAY: Span = Span::from_ms(40);
 
 /// Maximum number of probes a second that are answered to one member.
 const REPLY_BURST: u32 = 400;
@@ -65,7 +65,10 @@ pub struct MeshConfig {
     pub seed: u64,
     /// Mean time between two coded pairs to a neighbour.
     pub probe_interval: Span,
-    /// Time that the samples of an estimate cover.
+    /// Time between the two packets of a coded pair. Queues change in this time, so a pair that keeps its spacing has
+    /// probably found them empty; and the packets are samples of their own.
+    pub pair_spacing: Span,
+    /// Time that the samples of an estimate cover, at least.
     pub window: Span,
     /// Stated limits of clocks and paths.
     pub limits: Limits,
@@ -78,6 +81,7 @@ impl MeshConfig {
             members,
             seed: 0,
             probe_interval: Span::from_ms(66),
+            pair_spacing: Span::from_us(200),
             window: Span::from_s(4),
             limits: Limits::default(),
         }
@@ -268,13 +272,17 @@ impl Node {
 
     /// Returns the time at which [`Node::wake`] is to be called.
     pub fn next_wake(&self) -> Time {
-        let probe = self.probers.iter().map(|prober| prober.next_probe).min().unwrap_or(Time::NEVER);
+        let probe = self.probers.iter().map(|it| it.next_probe.min(it.second_at)).min().unwrap_or(Time::NEVER);
         probe.min(self.next_epoch).min(self.forward_at)
     }
 
     /// Does the work that is due at `now`, when the host's clock reads `clock`.
     pub fn wake(&mut self, now: Time, clock: Reading) {
         for index in 0..self.probers.len() {
+            if self.probers[index].second_at <= now {
+                self.probers[index].second_at = Time::NEVER;
+                self.send_probe(index, PairIndex::Second);
+            }
             if self.probers[index].next_probe <= now {
                 self.probe(now, index);
             }
@@ -361,7 +369,7 @@ impl Node {
         self.outgoing.push_back(Outgoing { to, message, departure });
     }
 
-    /// Sends a coded pair.
+    /// Begins a coded pair.
     fn probe(&mut self, now: Time, index: usize) {
         let nonce = self.draw().max(1);
         let interval = self.config.probe_interval.unsigned_ps();
@@ -374,11 +382,17 @@ impl Node {
         if agreement == Agreement::Steps && !self.steps.contains(&to) {
             self.steps.push(to);
         }
+        self.probers[index].second_at = now + self.config.pair_spacing;
+        self.send_probe(index, PairIndex::First);
+    }
+
+    /// Sends a packet of the newest coded pair.
+    fn send_probe(&mut self, prober: usize, index: PairIndex) {
+        let to = self.probers[prober].config.pair.responder;
+        let Some(nonce) = self.probers[prober].newest() else { return };
         let session = self.peers[to.index()].session;
-        for index in [PairIndex::First, PairIndex::Second] {
-            let departure = Departure { to, nonce, index, is_probe: true };
-            self.send(to, session, Body::Probe(Probe { nonce, index }), Some(departure));
-        }
+        let departure = Departure { to, nonce, index, is_probe: true };
+        self.send(to, session, Body::Probe(Probe { nonce, index }), Some(departure));
     }
 
     /// Answers a packet of a probe.

@@ -263,6 +263,11 @@ fn hull(points: &[Point], height: impl Fn(Point) -> i64) -> Vec<usize> {
 }
 
 impl PairEstimate {
+    /// Returns the local reading of the first sample.
+    pub fn start(&self) -> Reading {
+        self.line.at.after(-(self.span / 2))
+    }
+
     /// Returns the local reading of the last sample.
     pub fn end(&self) -> Reading {
         self.line.at.after(self.span - self.span / 2)

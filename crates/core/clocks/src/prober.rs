@@ -27,6 +27,15 @@ const PAIRS_OF_STEP: u32 = 2;
 /// Time after which the lowest round trip of a path is forgotten, at the earliest.
 const FLOOR_LIFETIME: Span = Span::from_s(600);
 
+/// Updates of a path's lowest round trip after which it is known well enough to notice that the path has become shorter.
+const UPDATES_OF_FLOOR: u32 = 30;
+
+/// Lengths of the windows that an estimate is chosen from, as multiples of the shortest one.
+const WINDOWS: [i64; 4] = [1, 2, 4, 8];
+
+/// Age of an estimate until it is replaced, from the end of its window, in nanoseconds.
+const MAX_AGE: i64 = 4_000_000_000;
+
 /// Timestamps of a coded pair.
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
@@ -53,13 +62,15 @@ impl BothWays<SampleWindow> {
         Self { forward: SampleWindow::default(), backward: SampleWindow::default() }
     }
 
-    fn have(&self, count: usize) -> bool {
-        self.forward.len() >= count && self.backward.len() >= count
-    }
-
     fn discard_before(&mut self, start: Reading) {
         self.forward.discard_before(start);
         self.backward.discard_before(start);
+    }
+
+    /// Returns the samples from `start` on; none if there are fewer than `min` of a direction.
+    fn since(&mut self, start: Reading, min: usize) -> Option<PairSamples<'_>> {
+        let (forward, backward) = (self.forward.since(start), self.backward.since(start));
+        (forward.len() >= min && backward.len() >= min).then_some(PairSamples { forward, backward })
     }
 }
 
@@ -69,20 +80,33 @@ struct Floor {
     recent: i64,
     before: i64,
     since: Time,
+    /// Queues that may be part of it, in nanoseconds.
+    queues: i64,
+    /// Number of updates.
+    updates: u32,
 }
 
 impl Floor {
-    const UNKNOWN: Self = Self { recent: i64::MAX, before: i64::MAX, since: Time::ZERO };
+    const UNKNOWN: Self = Self { recent: i64::MAX, before: i64::MAX, since: Time::ZERO, queues: i64::MAX, updates: 0 };
 
     fn get(&self) -> i64 {
         self.recent.min(self.before)
     }
 
-    fn update(&mut self, now: Time, round_trip: i64) {
-        if now.saturating_since(self.since) >= FLOOR_LIFETIME {
-            *self = Self { recent: round_trip, before: self.recent, since: now };
+    fn is_known(&self) -> bool {
+        self.get() != i64::MAX
+    }
+
+    fn update(&mut self, now: Time, round_trip: i64, queues: i64) {
+        if round_trip < self.get() {
+            self.queues = queues;
         }
+        if now.saturating_since(self.since) >= FLOOR_LIFETIME {
+            (self.before, self.recent, self.since) = (self.recent, round_trip, now);
+        }
+        self.updates = self.updates.saturating_add(1);
         self.recent = self.recent.min(round_trip);
+        self.queues = self.queues.min(queues);
     }
 }
 
@@ -102,7 +126,7 @@ pub(crate) struct ProberConfig {
     /// Largest asymmetry of the path, if it is limited.
     pub(crate) asymmetry: Option<i64>,
     pub(crate) limits: Limits,
-    /// Length of the window of samples, in nanoseconds.
+    /// Length of the shortest window of samples, in nanoseconds.
     pub(crate) window: i64,
 }
 
@@ -114,14 +138,16 @@ pub(crate) struct Prober {
     pure: BothWays<SampleWindow>,
     all: BothWays<SampleWindow>,
     floor: Floor,
-    /// A round trip below the floor, and the time since when there are such.
-    lower: Option<Time>,
+    /// End of the first window with a round trip below the floor.
+    lower: Option<Reading>,
     interval: Option<PairInterval>,
     estimate: Option<PairEstimate>,
     disagreements: u32,
     /// Time of the last reply.
     pub(crate) last_reply: Option<Time>,
     pub(crate) next_probe: Time,
+    /// Time at which the second packet of the newest coded pair is due; [`Time::NEVER`] once it is sent.
+    pub(crate) second_at: Time,
 }
 
 impl Prober {
@@ -138,6 +164,7 @@ impl Prober {
             disagreements: 0,
             last_reply: None,
             next_probe: first_probe,
+            second_at: Time::NEVER,
         }
     }
 
@@ -165,6 +192,11 @@ impl Prober {
         let none = [None; 2];
         self.outstanding.push_back(Outstanding { nonce, sent: none, received: none, replied: None, returned: none });
         oldest.map_or(Agreement::Agrees, |oldest| self.evaluate(&oldest))
+    }
+
+    /// Returns the nonce of the newest coded pair, if it was not discarded.
+    pub(crate) fn newest(&self) -> Option<u64> {
+        self.outstanding.back().map(|it| it.nonce)
     }
 
     fn find(&mut self, nonce: u64) -> Option<&mut Outstanding> {
@@ -223,34 +255,77 @@ impl Prober {
         if self.disagreements >= PAIRS_OF_STEP { Agreement::Steps } else { Agreement::Agrees }
     }
 
-    /// Renews the estimate. If the samples contradict each other, all is discarded.
+    /// Renews the estimate, from the window with the smallest error. If the samples contradict each other, all is discarded.
     pub(crate) fn renew(&mut self, now: Time, clock: Reading) -> Agreement {
-        let start = clock.after(-self.config.window);
-        self.pure.discard_before(start);
-        self.all.discard_before(start);
-        let set = if self.pure.have(MIN_PURE) { &mut self.pure } else { &mut self.all };
-        if !set.have(MIN_SAMPLES) {
+        let longest = self.config.window * WINDOWS[WINDOWS.len() - 1];
+        self.pure.discard_before(clock.after(-longest));
+        self.all.discard_before(clock.after(-longest));
+        let mut best: Option<(PairEstimate, PairInterval)> = None;
+        for window in WINDOWS.map(|multiple| multiple * self.config.window) {
+            let limits = &self.config.limits;
+            let (short, fastest) = (window == self.config.window, limits.wander.times_s(window + MAX_AGE));
+            let skews = match &self.interval {
+                Some(last) => SkewRange::around(last.line.skew, last.skew_error + fastest),
+                None => SkewRange::around(Skew::ZERO, limits.max_skew),
+            };
+            let start = clock.after(-window);
+            let samples = match self.pure.since(start, MIN_PURE) {
+                Some(samples) => Some(samples),
+                None => self.all.since(start, MIN_SAMPLES),
+            };
+            let Some(samples) = samples else { continue };
+            match estimate(samples, skews) {
+                Ok(estimate) => {
+                    let interval = self.bound(&estimate);
+                    let end = |interval: &PairInterval, estimate: &PairEstimate| {
+                        error_at(interval, estimate.end().after(MAX_AGE / 2))
+                    };
+                    let is_better = best.is_none_or(|(kept, known)| end(&interval, &estimate) < end(&known, &kept));
+                    if is_better {
+                        best = Some((estimate, interval));
+                    } else if !short {
+                        break;
+                    }
+                }
+                // Longer windows contradict themselves by wander, or by a step that shorter ones have left.
+                Err(_) if !short => break,
+                Err(NoEstimate::NoSamples) => {}
+                Err(NoEstimate::Contradiction) => {
+                    self.reset();
+                    return Agreement::Steps;
+                }
+            }
+        }
+        let Some((estimate, interval)) = best else {
             (self.interval, self.estimate) = (None, None);
             return Agreement::Agrees;
-        }
-        let limits = &self.config.limits;
-        let skews = match &self.interval {
-            // Twice the wander: in both windows the estimate is of the mean skew.
-            Some(last) => SkewRange::around(last.line.skew, last.skew_error + limits.wander + limits.wander),
-            None => SkewRange::around(Skew::ZERO, limits.max_skew),
         };
-        let samples = PairSamples { forward: set.forward.samples(), backward: set.backward.samples() };
-        match estimate(samples, skews) {
-            Ok(estimate) => {
-                self.interval = Some(self.bound(now, &estimate));
-                self.estimate = Some(estimate);
-                Agreement::Agrees
-            }
-            Err(NoEstimate::NoSamples) => Agreement::Agrees,
-            Err(NoEstimate::Contradiction) => {
-                self.reset();
-                Agreement::Steps
-            }
+        if self.has_fallen(&estimate) {
+            self.reset();
+            self.floor = Floor::UNKNOWN;
+            return Agreement::Steps;
+        }
+        self.settle(now, &estimate);
+        (self.interval, self.estimate) = (Some(interval), Some(estimate));
+        Agreement::Agrees
+    }
+
+    /// Returns whether the round trip is lower than queues at the time of the lowest one explain: the path is another one,
+    /// or a clock has stepped by less than the path's delay.
+    fn has_fallen(&self, estimate: &PairEstimate) -> bool {
+        let ProberConfig { asymmetry, limits, .. } = self.config;
+        let tolerance = 4 * limits.timestamp_error + asymmetry.unwrap_or(limits.asymmetry);
+        let explained = self.floor.queues.saturating_mul(2).saturating_add(tolerance);
+        self.floor.updates >= UPDATES_OF_FLOOR && self.floor.get() - estimate.round_trip > explained
+    }
+
+    /// Updates the path's lowest round trip. A lower one counts if its window began after the first lower one: a step within
+    /// a window lowers the round trip, and such a window does not contain it.
+    fn settle(&mut self, now: Time, estimate: &PairEstimate) {
+        let is_lower = self.floor.is_known() && estimate.round_trip < self.floor.get();
+        let first_lower = if is_lower { *self.lower.get_or_insert(estimate.end()) } else { estimate.start() };
+        if estimate.start() >= first_lower {
+            self.floor.update(now, estimate.round_trip, queues(estimate));
         }
     }
 
@@ -258,30 +333,27 @@ impl Prober {
     ///
     /// Queues that never emptied, and a step within the window, change the round trip by at least twice their effect on the
     /// offset: so half of the difference from the path's lowest round trip bounds it, as far as that is known. While it is
-    /// not, twice the spread of the shortest delays bounds the queues.
-    fn bound(&mut self, now: Time, estimate: &PairEstimate) -> PairInterval {
-        let ProberConfig { pair, asymmetry, limits, window } = self.config;
-        let floor = self.floor.get();
-        let known = if floor == i64::MAX { estimate.round_trip } else { floor };
-        let queues = estimate.spread.map_or(estimate.round_trip, |spread| 2 * spread);
-        let change = (estimate.round_trip - known).abs().max(queues);
-        // A lower round trip becomes the floor once a step in the middle of the window would have left it.
-        if estimate.round_trip >= floor {
-            self.lower = None;
-        } else if floor != i64::MAX && self.lower.is_none() {
-            self.lower = Some(now);
-        }
-        let is_settled = self.lower.is_none_or(|since| now.saturating_since(since) >= Span::from_ns(window));
-        if is_settled {
-            self.floor.update(now, estimate.round_trip);
-            self.lower = None;
-        }
+    /// not, the spread of the shortest delays bounds the queues. Wander bends the line.
+    fn bound(&self, estimate: &PairEstimate) -> PairInterval {
+        let ProberConfig { pair, asymmetry, limits, .. } = self.config;
+        let known = if self.floor.is_known() { self.floor.get() } else { estimate.round_trip };
+        let excess = estimate.round_trip - known;
+        let change = excess.abs().max(queues(estimate));
         let noise = change / 2 + limits.timestamp_error;
         let half = estimate.round_trip / 2 + limits.timestamp_error;
-        let error = asymmetry.map_or(half, |asymmetry| half.min(noise + asymmetry / 2)) + 1;
-        let skew_error = Skew::ratio(2 * noise, estimate.span.max(1)) + limits.wander;
-        PairInterval { pair, line: estimate.line, error, skew_error }
+        let bend = limits.wander.times_s(estimate.span).over(estimate.span) / 8;
+        let error = asymmetry.map_or(half, |asymmetry| half.min(noise + asymmetry / 2)) + bend + 1;
+        let turned = limits.wander.times_s(estimate.span + 2 * MAX_AGE);
+        let skew_error = Skew::ratio(2 * noise, estimate.span.max(1)) + Skew(turned.0 / 2);
+        let delays = excess.max(queues(estimate) / 4) / 2;
+        let deviation = (delays + limits.timestamp_error + bend).clamp(0, u32::MAX.into()) as u32;
+        PairInterval { pair, line: estimate.line, error, skew_error, deviation }
     }
+}
+
+/// Returns the queues that may be part of the shortest delays, in nanoseconds.
+fn queues(estimate: &PairEstimate) -> i64 {
+    estimate.spread.map_or(estimate.round_trip, |spread| 2 * spread)
 }
 
 /// Returns the samples of one direction that have both timestamps.

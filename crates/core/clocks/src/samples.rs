@@ -74,9 +74,10 @@ impl SampleWindow {
         self.samples.is_empty()
     }
 
-    /// Returns the samples, in order of time.
-    pub fn samples(&mut self) -> &[Sample] {
-        self.samples.make_contiguous()
+    /// Returns the samples from `start` on, in order of time.
+    pub fn since(&mut self, start: Reading) -> &[Sample] {
+        let samples = self.samples.make_contiguous();
+        &samples[samples.partition_point(|sample| sample.at < start)..]
     }
 }
 
@@ -92,7 +93,7 @@ mod tests {
     fn samples_are_kept_in_order() {
         let mut window = SampleWindow::default();
         [5, 1, 3, 9, 7].iter().for_each(|&at| window.push(sample(at)));
-        assert_eq!(window.samples().iter().map(|it| it.at.0).collect::<std::vec::Vec<_>>(), [1, 3, 5, 7, 9]);
+        assert_eq!(window.since(Reading(0)).iter().map(|it| it.at.0).collect::<std::vec::Vec<_>>(), [1, 3, 5, 7, 9]);
         window.discard_before(Reading(5));
         assert_eq!(window.len(), 3);
     }
@@ -101,7 +102,7 @@ mod tests {
     fn the_number_of_samples_is_limited() {
         let mut window = SampleWindow::default();
         (0..10_000).for_each(|at| window.push(sample(at)));
-        assert_eq!((window.len(), window.samples()[0].at), (MAX_SAMPLES, Reading(10_000 - MAX_SAMPLES as i64)));
+        assert_eq!((window.len(), window.since(Reading(0))[0].at), (MAX_SAMPLES, Reading(10_000 - MAX_SAMPLES as i64)));
     }
 
     #[test]

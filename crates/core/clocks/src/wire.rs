@@ -148,7 +148,7 @@ pub struct Message {
 
 /// Length of a report with this many pairs.
 pub fn report_length(pairs: usize) -> usize {
-    16 + 41 + 42 * pairs
+    16 + 41 + 46 * pairs
 }
 
 /// Length of the header and the number of reports.
@@ -266,6 +266,7 @@ impl Writer {
             self.line(&pair.line);
             self.i64(pair.error);
             self.i64(pair.skew_error.0);
+            self.0.extend(pair.deviation.to_be_bytes());
         }
     }
 }
@@ -312,7 +313,8 @@ impl Reader<'_> {
         }
         let pair = |bytes: &mut Self| {
             let pair = Neighbours { prober: origin, responder: Member(bytes.u16()?) };
-            Some(PairInterval { pair, line: bytes.line()?, error: bytes.i64()?, skew_error: Skew(bytes.i64()?) })
+            let (line, error, skew_error) = (bytes.line()?, bytes.i64()?, Skew(bytes.i64()?));
+            Some(PairInterval { pair, line, error, skew_error, deviation: u32::from_be_bytes(bytes.take()?) })
         };
         let pairs = (0..count).map(|_| pair(self)).collect::<Option<_>>()?;
         Some(Report { origin, session, number, mesh: (has_mesh == 1).then_some(mesh), pairs })
@@ -335,12 +337,12 @@ mod tests {
             error,
             skew_error: Skew(skew),
         }));
-        let pairs = proptest::collection::vec((any::<u16>(), line(), any::<i64>(), any::<i64>()), 0..=MAX_PAIRS);
+        let pairs = proptest::collection::vec((any::<u16>(), line(), any::<i64>(), any::<i64>(), any::<u32>()), 0..=MAX_PAIRS);
         (any::<u16>(), any::<u64>(), any::<u32>(), mesh, pairs).prop_map(|(origin, session, number, mesh, pairs)| {
             let origin = Member(origin);
-            let pair = |(responder, line, error, skew)| {
+            let pair = |(responder, line, error, skew, deviation)| {
                 let pair = Neighbours { prober: origin, responder: Member(responder) };
-                PairInterval { pair, line, error, skew_error: Skew(skew) }
+                PairInterval { pair, line, error, skew_error: Skew(skew), deviation }
             };
             Report { origin, session: Session(session), number, mesh, pairs: pairs.into_iter().map(pair).collect() }
         })

@@ -50,7 +50,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Returns a simulation of 30 s after 20 s, with a reading a millisecond, without liars and steps.
+    /// Returns a simulation of 30 s after 60 s, with a reading a millisecond, without liars and steps.
     pub fn new(hosts: u32, load_percent: u32, seed: u64) -> Self {
         let member = |index: u32| MemberConfig { id: u64::from(index), site: 0 };
         Self {
@@ -62,7 +62,7 @@ impl Simulation {
             liars: 0,
             lie_ns: 1_000_000,
             steps: None,
-            warm_up: Span::from_s(20),
+            warm_up: Span::from_s(60),
             duration: Span::from_s(30),
             read_every: Span::from_ms(1),
             seed,
