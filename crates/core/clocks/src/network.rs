@@ -66,10 +66,16 @@ pub struct Solution {
     pub surplus: i64,
 }
 
-/// Sweeps over all members per solution. Random graphs of degree O(log N) mix within O(log N) sweeps.
-const SWEEPS: usize = 40;
+/// Maximum number of iterations of the least squares.
+const ITERATIONS: usize = 200;
 
-/// Fractional bits of nanoseconds in the sweeps.
+/// Part of the initial residual at which iterations end.
+const PRECISION: f64 = 1e-9;
+
+/// Largest correction, in nanoseconds and [`FRACTION`] bits.
+const MAX_CORRECTION: f64 = (1u64 << 58) as f64;
+
+/// Fractional bits of nanoseconds in surpluses.
 const FRACTION: u32 = 10;
 
 /// A pair as seen by a member: the neighbour and the estimate.
@@ -225,30 +231,20 @@ impl Graph<'_> {
         let surpluses: Vec<i64> = (0..self.pairs.len()).map(|pair| self.surplus_of(pair, positions)).collect();
         let weight = |pair: usize| {
             let deviation = i64::from(self.pairs[pair].deviation.clamp(MIN_DEVIATION, 1 << 20));
-            (1i64 << 44) / (deviation * deviation)
+            1.0 / (deviation * deviation) as f64
         };
-        let mut corrections = vec![0i64; positions.len()];
-        for _ in 0..SWEEPS {
-            for member in 0..positions.len() {
-                if member == own.index() || positions[member].is_none() {
-                    continue;
-                }
-                let (mut sum, mut weights) = (0i128, 0i128);
-                for link in self.links_of(member) {
-                    let surplus = surpluses[link.pair];
-                    let target = corrections[link.to] + if link.is_prober { -surplus } else { surplus };
-                    let weight = i128::from(weight(link.pair));
-                    sum += i128::from(target) * weight;
-                    weights += weight;
-                }
-                if weights > 0 {
-                    corrections[member] = (sum / weights).clamp(-(1 << 58), 1 << 58) as i64;
-                }
-            }
-        }
+        let edges: Vec<Edge> = (0..self.pairs.len())
+            .filter(|&pair| self.used[pair])
+            .map(|pair| {
+                let Neighbours { prober, responder } = self.pairs[pair].pair;
+                Edge { from: prober.index(), to: responder.index(), weight: weight(pair), surplus: surpluses[pair] as f64 }
+            })
+            .filter(|edge| positions[edge.from].is_some() && positions[edge.to].is_some())
+            .collect();
+        let corrections = least_squares(positions.len(), own.index(), &edges);
         for (position, correction) in positions.iter_mut().zip(corrections) {
             if let Some(position) = position {
-                position.correction = correction;
+                position.correction = correction.clamp(-MAX_CORRECTION, MAX_CORRECTION) as i64;
             }
         }
     }
@@ -374,6 +370,65 @@ const MAX_SKEW: Skew = Skew::from_ppb(1_000_000);
 
 /// Largest plausible error of a pair, in nanoseconds: an hour.
 const MAX_ERROR: i64 = MAX_AGE;
+
+/// A surplus between two members, with its weight.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    from: usize,
+    to: usize,
+    weight: f64,
+    surplus: f64,
+}
+
+/// Returns the corrections with the least weighted sum of `(correction of to - correction of from - surplus)^2`, by conjugate
+/// gradients with a diagonal preconditioner. The correction of `fixed` is 0.
+///
+/// Floating point: only sums, products and quotients in a fixed order, which are the same on every machine. Bounds do not
+/// depend on it.
+fn least_squares(members: usize, fixed: usize, edges: &[Edge]) -> Vec<f64> {
+    let mut diagonal = vec![0.0; members];
+    let mut residual = vec![0.0; members];
+    for edge in edges {
+        diagonal[edge.from] += edge.weight;
+        diagonal[edge.to] += edge.weight;
+        residual[edge.from] -= edge.weight * edge.surplus;
+        residual[edge.to] += edge.weight * edge.surplus;
+    }
+    residual[fixed] = 0.0;
+    let precondition = |residual: &[f64]| -> Vec<f64> {
+        residual.iter().zip(&diagonal).map(|(it, &by)| if by > 0.0 { it / by } else { 0.0 }).collect()
+    };
+    let dot = |one: &[f64], other: &[f64]| -> f64 { one.iter().zip(other).map(|(one, other)| one * other).sum() };
+    let mut corrections = vec![0.0; members];
+    let mut direction = precondition(&residual);
+    let mut norm = dot(&residual, &direction);
+    let goal = norm * PRECISION;
+    for _ in 0..ITERATIONS {
+        let mut image = vec![0.0; members];
+        for edge in edges {
+            let flow = edge.weight * (direction[edge.to] - direction[edge.from]);
+            image[edge.to] += flow;
+            image[edge.from] -= flow;
+        }
+        image[fixed] = 0.0;
+        let curvature = dot(&direction, &image);
+        if norm <= goal || curvature <= 0.0 {
+            break;
+        }
+        let step = norm / curvature;
+        for member in 0..members {
+            corrections[member] += step * direction[member];
+            residual[member] -= step * image[member];
+        }
+        let preconditioned = precondition(&residual);
+        let next = dot(&residual, &preconditioned);
+        for (along, new) in direction.iter_mut().zip(&preconditioned) {
+            *along = new + next / norm * *along;
+        }
+        norm = next;
+    }
+    corrections
+}
 
 /// Ages of estimates above this are taken as this, in nanoseconds: an hour.
 const MAX_AGE: i64 = 3_600_000_000_000;

@@ -277,10 +277,7 @@ impl Prober {
             match estimate(samples, skews) {
                 Ok(estimate) => {
                     let interval = self.bound(&estimate);
-                    let end = |interval: &PairInterval, estimate: &PairEstimate| {
-                        error_at(interval, estimate.end().after(MAX_AGE / 2))
-                    };
-                    let is_better = best.is_none_or(|(kept, known)| end(&interval, &estimate) < end(&known, &kept));
+                    let is_better = best.is_none_or(|(_, known)| interval.deviation < known.deviation);
                     if is_better {
                         best = Some((estimate, interval));
                     } else if !short {
@@ -346,7 +343,7 @@ impl Prober {
         let turned = limits.wander.times_s(estimate.span + 2 * MAX_AGE);
         let skew_error = Skew::ratio(2 * noise, estimate.span.max(1)) + Skew(turned.0 / 2);
         let delays = excess.max(queues(estimate) / 4) / 2;
-        let deviation = (delays + limits.timestamp_error + bend).clamp(0, u32::MAX.into()) as u32;
+        let deviation = (delays + limits.timestamp_error + bend / 32).clamp(0, u32::MAX.into()) as u32;
         PairInterval { pair, line: estimate.line, error, skew_error, deviation }
     }
 }
