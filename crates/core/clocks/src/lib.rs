@@ -25,6 +25,6 @@ pub use node::{Departure, Event, MemberConfig, MeshConfig, MeshMap, Node, Outgoi
 pub use pair::{NoEstimate, PairEstimate, PairSamples, SkewRange, estimate};
 pub use samples::{CodedPair, Sample, SampleWindow};
 pub use wire::{
-    Body, Departures, Header, MAX_LENGTH, MAX_PAIRS, MeshLine, Message, PROBE_LENGTH, PairIndex, Probe, REPORTS_OVERHEAD,
-    Reply, Report, Session, report_length,
+    Body, Departures, Era, Header, MAX_LENGTH, MAX_PAIRS, MeshLine, Message, PROBE_LENGTH, PairIndex, Probe, REPORTS_OVERHEAD,
+    Reply, Report, ReportedPair, Session, report_length,
 };

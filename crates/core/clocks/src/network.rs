@@ -64,6 +64,42 @@ pub struct Solution {
     pub contradictions: Vec<Neighbours>,
     /// Root of the mean squared surplus of the pairs in use, in nanoseconds.
     pub surplus: i64,
+    /// The host.
+    own: Member,
+    /// By pair: in use.
+    used: Vec<bool>,
+}
+
+impl Solution {
+    /// Returns the offset of a member with an error that holds even if the pairs of one other member on the way are wrong:
+    /// its clock has stepped and nobody has noticed yet, or it lies. The error covers the best path and, for each member
+    /// on it, the best path without that member, if there is one. `pairs` are those of the solution.
+    ///
+    /// # Panics
+    /// If there are other pairs.
+    pub fn robust_offset(&self, pairs: &[PairInterval], target: Member) -> Option<MemberOffset> {
+        assert_eq!(pairs.len(), self.used.len(), "the pairs of the solution");
+        let best = self.members.get(target.index()).copied().flatten()?;
+        if target == self.own {
+            return Some(best);
+        }
+        let graph = Graph::new(self.members.len(), pairs, self.used.clone());
+        let at = best.line.at;
+        let (_, before) = graph.shortest(self.own, at, None);
+        let (mut error, mut skew_error) = (best.error, best.skew_error);
+        let mut member = before[target.index()];
+        while let Some(without) = member.filter(|&member| member != self.own.index()) {
+            let (positions, _) = graph.shortest(self.own, at, Some(without));
+            if let Some(position) = positions[target.index()] {
+                let distance = position.line.offset.wrapping_sub(best.line.offset).saturating_abs();
+                error = error.max(position.error.saturating_add(distance));
+                let turned = (position.line.skew - best.line.skew).abs();
+                skew_error = skew_error.max(position.skew_error + turned);
+            }
+            member = before[without];
+        }
+        Some(MemberOffset { line: best.line, error, skew_error })
+    }
 }
 
 /// Maximum number of iterations of the least squares.
@@ -102,12 +138,7 @@ struct Graph<'a> {
 /// # Panics
 /// If a pair has a member of `members` or more.
 pub fn solve(members: usize, own: Member, at: Reading, pairs: &[PairInterval]) -> Solution {
-    let mut graph = Graph { pairs, links: vec![Vec::new(); members], used: vec![true; pairs.len()] };
-    for (index, PairInterval { pair, .. }) in pairs.iter().enumerate() {
-        let (prober, responder) = (pair.prober.index(), pair.responder.index());
-        graph.links[prober].push(Link { to: responder, pair: index, is_prober: true });
-        graph.links[responder].push(Link { to: prober, pair: index, is_prober: false });
-    }
+    let mut graph = Graph::new(members, pairs, vec![true; pairs.len()]);
     let (mut suspects, mut contradictions) = (Vec::new(), Vec::new());
     for (index, pair) in pairs.iter().enumerate().filter(|(_, pair)| !pair.is_plausible()) {
         contradictions.push(pair.pair);
@@ -119,7 +150,8 @@ pub fn solve(members: usize, own: Member, at: Reading, pairs: &[PairInterval]) -
             Some(Culprit::Member(member)) => {
                 suspects.push(Member(member as u16));
                 if member == own.index() {
-                    return Solution { members: vec![None; members], suspects, contradictions, surplus: 0 };
+                    let members = vec![None; members];
+                    return Solution { members, suspects, contradictions, surplus: 0, own, used: graph.used };
                 }
                 graph.links[member].iter().for_each(|link| graph.used[link.pair] = false);
             }
@@ -130,7 +162,8 @@ pub fn solve(members: usize, own: Member, at: Reading, pairs: &[PairInterval]) -
             None => {
                 suspects.sort_unstable();
                 contradictions.sort_unstable();
-                return Solution { surplus: graph.surplus(&fit), members: graph.bound(fit), suspects, contradictions };
+                let (surplus, members) = (graph.surplus(&fit), graph.bound(fit));
+                return Solution { members, suspects, contradictions, surplus, own, used: graph.used };
             }
         }
     }
@@ -164,7 +197,20 @@ enum Culprit {
     Pair(usize),
 }
 
-impl Graph<'_> {
+/// Positions by the paths with the smallest error, and each member's predecessor on its path.
+type Paths = (Vec<Option<Position>>, Vec<Option<usize>>);
+
+impl<'a> Graph<'a> {
+    fn new(members: usize, pairs: &'a [PairInterval], used: Vec<bool>) -> Self {
+        let mut links = vec![Vec::new(); members];
+        for (index, PairInterval { pair, .. }) in pairs.iter().enumerate() {
+            let (prober, responder) = (pair.prober.index(), pair.responder.index());
+            links[prober].push(Link { to: responder, pair: index, is_prober: true });
+            links[responder].push(Link { to: prober, pair: index, is_prober: false });
+        }
+        Self { pairs, links, used }
+    }
+
     fn links_of(&self, member: usize) -> impl Iterator<Item = Link> + '_ {
         self.links[member].iter().copied().filter(|link| self.used[link.pair])
     }
@@ -199,7 +245,15 @@ impl Graph<'_> {
 
     /// Returns the position of each member: along the path with the smallest error, corrected by least squares.
     fn fit(&self, own: Member, at: Reading) -> Vec<Option<Position>> {
+        let (mut positions, _) = self.shortest(own, at, None);
+        self.correct(own, &mut positions);
+        positions
+    }
+
+    /// Returns the paths with the smallest error (Dijkstra), without those through one member.
+    fn shortest(&self, own: Member, at: Reading, without: Option<usize>) -> Paths {
         let mut positions: Vec<Option<Position>> = vec![None; self.links.len()];
+        let mut before = vec![None; self.links.len()];
         let origin = Position {
             line: OffsetLine { at, offset: 0, skew: Skew::ZERO },
             error: 0,
@@ -208,21 +262,24 @@ impl Graph<'_> {
         };
         let mut queue = BinaryHeap::from([Reverse((0, own.index()))]);
         let mut done = vec![false; self.links.len()];
+        if let Some(without) = without {
+            done[without] = true;
+        }
         positions[own.index()] = Some(origin);
         while let Some(Reverse((_, member))) = queue.pop() {
             let Some(position) = positions[member].filter(|_| !core::mem::replace(&mut done[member], true)) else {
                 continue;
             };
-            for link in self.links_of(member) {
+            for link in self.links_of(member).filter(|link| Some(link.to) != without) {
                 let next = self.across(&position, link);
                 if positions[link.to].is_none_or(|known| !done[link.to] && next.error < known.error) {
                     positions[link.to] = Some(next);
+                    before[link.to] = Some(member);
                     queue.push(Reverse((next.error, link.to)));
                 }
             }
         }
-        self.correct(own, &mut positions);
-        positions
+        (positions, before)
     }
 
     /// Moves positions to the least sum of squared surpluses, weighted by the pairs' errors. The host's own stays.
@@ -549,6 +606,41 @@ mod tests {
         }
     }
 
+    /// With wrong pairs of one member that nobody can notice, robust offsets of other members hold.
+    #[test]
+    fn robust_offsets_survive_one_wrong_member() {
+        let (mut wrong, mut without) = (0, 0);
+        for seed in 0..200 {
+            let mut world = World::new(20, seed);
+            let culprit = Member((mix64(seed) % 20) as u16);
+            for it in &mut world.pairs {
+                // Its pairs look better than all others, and those that it probes are of a time before a step.
+                let Neighbours { prober, responder } = it.pair;
+                if [prober, responder].contains(&culprit) {
+                    let truth = world.clocks[responder.index()].remote(Reading(0));
+                    let at = world.clocks[prober.index()].remote(Reading(0));
+                    it.line = OffsetLine { at, offset: truth.since(at), skew: it.line.skew };
+                    (it.error, it.deviation) = (ERROR / 10, 50);
+                }
+                if prober == culprit {
+                    it.line.offset += ERROR / 2;
+                }
+            }
+            for own in (0..20).filter(|&own| Member(own as u16) != culprit) {
+                let solution = world.solve(own);
+                for target in (0..20).filter(|&target| Member(target) != culprit) {
+                    let robust = solution.robust_offset(&world.pairs, Member(target)).unwrap();
+                    let best = solution.members[usize::from(target)].unwrap();
+                    let error = world.error(own, target.into(), &robust).abs();
+                    wrong += u32::from(error > robust.error);
+                    without += u32::from(world.error(own, target.into(), &best).abs() > best.error);
+                }
+            }
+        }
+        assert_eq!(wrong, 0);
+        assert!(without > 0, "the test does not need robust offsets");
+    }
+
     /// Least squares over loops are better than the paths alone.
     #[test]
     fn loops_reduce_errors() {
@@ -556,15 +648,7 @@ mod tests {
         for seed in 0..20 {
             let world = World::new(40, seed);
             let solution = world.solve(0);
-            let graph = {
-                let mut links = vec![Vec::new(); 40];
-                for (index, PairInterval { pair, .. }) in world.pairs.iter().enumerate() {
-                    let (prober, responder) = (pair.prober.index(), pair.responder.index());
-                    links[prober].push(Link { to: responder, pair: index, is_prober: true });
-                    links[responder].push(Link { to: prober, pair: index, is_prober: false });
-                }
-                Graph { pairs: &world.pairs, links, used: vec![true; world.pairs.len()] }
-            };
+            let graph = Graph::new(40, &world.pairs, vec![true; world.pairs.len()]);
             let own = world.clocks[0].remote(Reading(0));
             for (member, position) in graph.fit(Member(0), own).into_iter().enumerate() {
                 let path = position.unwrap().line.offset - world.clocks[member].remote(Reading(0)).since(own);

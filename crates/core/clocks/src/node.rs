@@ -16,11 +16,11 @@ use units::{Span, Time, mix64};
 use crate::limits::Limits;
 use crate::line::{OffsetLine, Reading, Skew};
 use crate::mesh::{Member, Neighbours, neighbours, successors};
-use crate::network::{MemberOffset, Solution, solve};
+use crate::network::{MemberOffset, PairInterval, Solution, solve};
 use crate::prober::{Agreement, Prober, ProberConfig};
 use crate::reports::Reports;
 use crate::wire::{
-    Body, Departures, Header, MAX_PAIRS, MeshLine, Message, PairIndex, Probe, Reply, Report, Session,
+    Body, Departures, Era, Header, MAX_PAIRS, MeshLine, Message, PairIndex, Probe, Reply, Report, ReportedPair, Session,
 };
 
 /// Time between two estimates.
@@ -168,6 +168,7 @@ struct Responder {
 #[derive(Clone, Copy, Debug, Default)]
 struct Peer {
     session: Option<Session>,
+    era: Era,
     responder: Responder,
 }
 
@@ -187,6 +188,7 @@ pub struct Node {
     config: MeshConfig,
     own: Member,
     session: Session,
+    era: Era,
     draws: u64,
     /// By member.
     peers: Vec<Peer>,
@@ -236,6 +238,7 @@ impl Node {
             config,
             own,
             session,
+            era: Era(0),
             draws,
             number: 0,
             outgoing: VecDeque::new(),
@@ -287,7 +290,7 @@ impl Node {
                 self.probe(now, index);
             }
         }
-        self.judge_steps();
+        self.judge_steps(now);
         if self.next_epoch <= now {
             self.end_epoch(now, clock);
             // A late call does not cause several epochs at once.
@@ -320,7 +323,7 @@ impl Node {
     /// for this run of the member.
     pub fn receive(&mut self, now: Time, received: Reading, message: &[u8]) -> bool {
         let Some(Message { header, body }) = Message::decode(message) else { return false };
-        let Header { sender, receiver, sender_session, receiver_session } = header;
+        let Header { sender, receiver, sender_session, receiver_session, era } = header;
         let is_known = sender.index() < self.peers.len() && sender != self.own;
         if receiver != self.own || !is_known {
             return false;
@@ -333,6 +336,10 @@ impl Node {
                 self.events.push_back(Event::Restart(sender));
                 self.reset_pair(sender);
             }
+        }
+        if is_fresh && self.peers[sender.index()].era != era {
+            self.peers[sender.index()].era = era;
+            self.reset_pair(sender);
         }
         match body {
             Body::Probe(probe) => self.answer(sender, sender_session, probe, received),
@@ -364,7 +371,8 @@ impl Node {
     }
 
     fn send(&mut self, to: Member, receiver_session: Option<Session>, body: Body, departure: Option<Departure>) {
-        let header = Header { sender: self.own, receiver: to, sender_session: self.session, receiver_session };
+        let sender_session = self.session;
+        let header = Header { sender: self.own, receiver: to, sender_session, receiver_session, era: self.era };
         let message = Message { header, body }.encode();
         self.outgoing.push_back(Outgoing { to, message, departure });
     }
@@ -437,20 +445,36 @@ impl Node {
 
     /// Decides at once that the host's own clock has stepped, if most pairs show a step. The rest waits for the end of the
     /// epoch: until then more pairs may show it.
-    fn judge_steps(&mut self) {
+    fn judge_steps(&mut self, now: Time) {
         let active = self.probers.iter().filter(|prober| prober.interval().is_some()).count();
         if self.steps.len() >= 2 && 2 * self.steps.len() > active {
-            self.on_own_step();
+            self.on_own_step(now);
         }
     }
 
     /// Discards all that depends on the host's clock.
-    fn on_own_step(&mut self) {
+    fn on_own_step(&mut self, now: Time) {
         self.steps.clear();
+        self.era = Era(self.era.0.wrapping_add(1));
         self.events.push_back(Event::OwnStep);
         self.probers.iter_mut().for_each(Prober::reset);
         self.peers.iter_mut().for_each(|peer| peer.responder.previous = None);
         self.set_following(None);
+        // The others discard what they know of this clock.
+        self.report(now, None);
+    }
+
+    /// Reports the pairs, and mesh time if others may use it.
+    fn report(&mut self, now: Time, mesh: Option<MeshLine>) {
+        self.number = self.number.wrapping_add(1);
+        let pair = |prober: &Prober| {
+            let interval = *prober.interval()?;
+            Some(ReportedPair { interval, era: self.peers[interval.pair.responder.index()].era })
+        };
+        let pairs = self.probers.iter().filter_map(pair).collect();
+        let (origin, session, number, era) = (self.own, self.session, self.number, self.era);
+        self.reports.take(now, Report { origin, session, number, era, mesh, pairs });
+        self.schedule_forwarding(now);
     }
 
     fn set_following(&mut self, following: Option<Following>) {
@@ -476,18 +500,14 @@ impl Node {
                 self.steps.push(member);
             }
         }
-        self.judge_steps();
+        self.judge_steps(now);
         for member in core::mem::take(&mut self.steps) {
             self.events.push_back(Event::NeighbourStep(member));
             self.reset_pair(member);
         }
-        self.number = self.number.wrapping_add(1);
-        let pairs = self.probers.iter().filter_map(|prober| prober.interval().copied()).collect();
         let known = self.following.filter(|it| it.epochs >= EPOCHS_BEFORE_REPORT || it.reigns_since.is_some());
         let mesh = known.map(|it| self.published(now, clock, &it));
-        let report = Report { origin: self.own, session: self.session, number: self.number, mesh, pairs };
-        self.reports.take(now, report);
-        self.schedule_forwarding(now);
+        self.report(now, mesh);
         self.update(now, clock);
     }
 
@@ -505,29 +525,30 @@ impl Node {
 
     /// Renews the map from the reports.
     fn update(&mut self, now: Time, clock: Reading) {
-        let solution = solve(self.peers.len(), self.own, clock, &self.reports.pairs(now));
+        let pairs = self.reports.pairs(now);
+        let solution = solve(self.peers.len(), self.own, clock, &pairs);
         if solution.suspects.contains(&self.own) {
             self.solution = Some(solution);
-            return self.on_own_step();
+            return self.on_own_step(now);
         }
         for &suspect in solution.suspects.iter().filter(|suspect| !self.suspects.contains(suspect)) {
             self.events.push_back(Event::Suspect(suspect));
         }
         self.suspects.clone_from(&solution.suspects);
-        self.follow(now, clock, &solution);
+        self.follow(now, clock, &solution, &pairs);
         self.solution = Some(solution);
     }
 
     /// Selects the reference, and computes the map from it.
-    fn follow(&mut self, now: Time, clock: Reading, solution: &Solution) {
+    fn follow(&mut self, now: Time, clock: Reading, solution: &Solution, pairs: &[PairInterval]) {
         let source = self.reports.recent(now).find_map(|report| {
             let mesh = report.mesh?;
-            let offset = solution.members[report.origin.index()]?;
-            (!solution.suspects.contains(&report.origin)).then_some((report.origin, mesh, offset))
+            solution.members[report.origin.index()]?;
+            (!solution.suspects.contains(&report.origin)).then_some((report.origin, mesh))
         });
         let valid_until = now + VALIDITY;
         match source {
-            Some((reference, ..)) if reference == self.own => {
+            Some((reference, _)) if reference == self.own => {
                 // The map goes on as it is.
                 if let Some(mut following) = self.following {
                     let since = *following.reigns_since.get_or_insert(now);
@@ -539,7 +560,8 @@ impl Node {
                     self.set_following(Some(following));
                 }
             }
-            Some((reference, mesh, offset)) => {
+            Some((reference, mesh)) => {
+                let Some(offset) = solution.robust_offset(pairs, reference) else { return };
                 let map = MeshMap { mesh: compose(&offset, &mesh, clock), reference, valid_until };
                 let epochs = self.following.map_or(0, |it| it.epochs);
                 if let Some(former) = self.following {

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use units::{Span, Time};
 
-use crate::mesh::Member;
+use crate::mesh::{Member, Neighbours};
 use crate::network::PairInterval;
-use crate::wire::{MAX_LENGTH, REPORTS_OVERHEAD, Report, report_length};
+use crate::wire::{MAX_LENGTH, REPORTS_OVERHEAD, Report, ReportedPair, report_length};
 
 /// Time after which a report no longer counts: three epochs and the time to forward it.
 pub(crate) const REPORT_LIFETIME: Span = Span::from_ms(3_500);
@@ -58,11 +58,21 @@ impl Reports {
         self.known.iter().flatten().filter(counts).map(|known| &known.report)
     }
 
-    /// Returns the pairs of the reports that count.
+    /// Returns the pairs of the reports that count, without those of a former era of a member's clock.
     pub(crate) fn pairs(&self, now: Time) -> Vec<PairInterval> {
         let members = self.known.len();
+        let mut eras = vec![None; members];
+        for report in self.recent(now) {
+            eras[report.origin.index()] = Some(report.era);
+        }
+        let is_valid = |pair: &ReportedPair| {
+            let Neighbours { prober, responder } = pair.interval.pair;
+            responder.index() < members
+                && prober != responder
+                && eras[responder.index()].is_none_or(|era| era == pair.era)
+        };
         let pairs = self.recent(now).flat_map(|report| &report.pairs);
-        pairs.filter(|pair| pair.pair.responder.index() < members && pair.pair.prober != pair.pair.responder).copied().collect()
+        pairs.filter(|pair| is_valid(pair)).map(|pair| pair.interval).collect()
     }
 
     /// Returns whether reports wait to be forwarded.

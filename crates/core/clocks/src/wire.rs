@@ -8,6 +8,7 @@
 //! | 4 | receiver, u16 |
 //! | 6 | sender's session, u64 |
 //! | 14 | receiver's session, u64; 0 if unknown |
+//! | 22 | sender's era, u16 |
 //!
 //! Probes and replies have the same length, so that replies do not amplify. A report has the estimates of the pairs that its
 //! origin probes; reports are forwarded unchanged.
@@ -22,7 +23,7 @@ use crate::network::PairInterval;
 const VERSION: u8 = 1;
 
 /// Length of a probe and of a reply without the seal.
-pub const PROBE_LENGTH: usize = 64;
+pub const PROBE_LENGTH: usize = 68;
 
 /// Maximum length of a message without the seal.
 pub const MAX_LENGTH: usize = 1_152;
@@ -33,6 +34,10 @@ pub const MAX_PAIRS: usize = 16;
 /// Random number of a member's run: a member that restarts has another one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Session(pub u64);
+
+/// Number of steps that a member has noticed of its own clock, modulo 2^16. Estimates of another era are void.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Era(pub u16);
 
 /// Sender and receiver of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +50,8 @@ pub struct Header {
     pub sender_session: Session,
     /// The receiver's session, as the sender knows it; none if it does not.
     pub receiver_session: Option<Session>,
+    /// The era of the sender's clock.
+    pub era: Era,
 }
 
 /// Index of a packet in a coded pair.
@@ -120,10 +127,21 @@ pub struct Report {
     pub session: Session,
     /// Number of the report, ascending within a session.
     pub number: u32,
+    /// Era of the member's clock.
+    pub era: Era,
     /// Mesh time by the member's clock, if it knows it.
     pub mesh: Option<MeshLine>,
-    /// Pairs that the member probes.
-    pub pairs: Vec<PairInterval>,
+    /// Pairs that the member probes, and the eras of the responders' clocks.
+    pub pairs: Vec<ReportedPair>,
+}
+
+/// Estimate of a pair in a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReportedPair {
+    /// The estimate.
+    pub interval: PairInterval,
+    /// Era of the responder's clock.
+    pub era: Era,
 }
 
 /// Content of a message.
@@ -148,11 +166,11 @@ pub struct Message {
 
 /// Length of a report with this many pairs.
 pub fn report_length(pairs: usize) -> usize {
-    16 + 41 + 46 * pairs
+    18 + 41 + 48 * pairs
 }
 
 /// Length of the header and the number of reports.
-pub const REPORTS_OVERHEAD: usize = 24;
+pub const REPORTS_OVERHEAD: usize = 26;
 
 impl Message {
     /// Returns the message's bytes.
@@ -168,6 +186,7 @@ impl Message {
         bytes.u16(self.header.receiver.0);
         bytes.u64(self.header.sender_session.0);
         bytes.u64(self.header.receiver_session.map_or(0, |session| session.0));
+        bytes.u16(self.header.era.0);
         match &self.body {
             Body::Probe(probe) => bytes.probe(probe),
             Body::Reply(reply) => {
@@ -197,6 +216,7 @@ impl Message {
             receiver: Member(bytes.u16()?),
             sender_session: Session(bytes.u64()?),
             receiver_session: Some(bytes.u64()?).filter(|&session| session != 0).map(Session),
+            era: Era(bytes.u16()?),
         };
         let body = match kind {
             1 => Body::Probe(bytes.probe()?),
@@ -219,7 +239,7 @@ impl Message {
     }
 }
 
-const HEADER_LENGTH: usize = 22;
+const HEADER_LENGTH: usize = 24;
 
 fn body_length(body: &Body) -> usize {
     if matches!(body, Body::Probe(_)) { 9 } else { 9 + 8 + 8 + 16 }
@@ -254,6 +274,7 @@ impl Writer {
         self.u16(report.origin.0);
         self.u64(report.session.0);
         self.0.extend(report.number.to_be_bytes());
+        self.u16(report.era.0);
         self.u16(report.pairs.len() as u16);
         self.0.push(report.mesh.is_some().into());
         let none = MeshLine { line: OffsetLine::default(), error: 0, skew_error: Skew::ZERO };
@@ -261,8 +282,9 @@ impl Writer {
         self.line(&mesh.line);
         self.i64(mesh.error);
         self.i64(mesh.skew_error.0);
-        for pair in &report.pairs {
+        for ReportedPair { interval: pair, era } in &report.pairs {
             self.u16(pair.pair.responder.0);
+            self.u16(era.0);
             self.line(&pair.line);
             self.i64(pair.error);
             self.i64(pair.skew_error.0);
@@ -304,7 +326,7 @@ impl Reader<'_> {
 
     fn report(&mut self) -> Option<Report> {
         let (origin, session) = (Member(self.u16()?), Session(self.u64()?));
-        let number = u32::from_be_bytes(self.take()?);
+        let (number, era) = (u32::from_be_bytes(self.take()?), Era(self.u16()?));
         let count = usize::from(self.u16()?);
         let [has_mesh] = self.take()?;
         let mesh = MeshLine { line: self.line()?, error: self.i64()?, skew_error: Skew(self.i64()?) };
@@ -313,11 +335,13 @@ impl Reader<'_> {
         }
         let pair = |bytes: &mut Self| {
             let pair = Neighbours { prober: origin, responder: Member(bytes.u16()?) };
+            let era = Era(bytes.u16()?);
             let (line, error, skew_error) = (bytes.line()?, bytes.i64()?, Skew(bytes.i64()?));
-            Some(PairInterval { pair, line, error, skew_error, deviation: u32::from_be_bytes(bytes.take()?) })
+            let deviation = u32::from_be_bytes(bytes.take()?);
+            Some(ReportedPair { interval: PairInterval { pair, line, error, skew_error, deviation }, era })
         };
         let pairs = (0..count).map(|_| pair(self)).collect::<Option<_>>()?;
-        Some(Report { origin, session, number, mesh: (has_mesh == 1).then_some(mesh), pairs })
+        Some(Report { origin, session, number, era, mesh: (has_mesh == 1).then_some(mesh), pairs })
     }
 }
 
@@ -342,9 +366,11 @@ mod tests {
             let origin = Member(origin);
             let pair = |(responder, line, error, skew, deviation)| {
                 let pair = Neighbours { prober: origin, responder: Member(responder) };
-                PairInterval { pair, line, error, skew_error: Skew(skew), deviation }
+                let interval = PairInterval { pair, line, error, skew_error: Skew(skew), deviation };
+                ReportedPair { interval, era: Era(responder ^ 1) }
             };
-            Report { origin, session: Session(session), number, mesh, pairs: pairs.into_iter().map(pair).collect() }
+            let pairs = pairs.into_iter().map(pair).collect();
+            Report { origin, session: Session(session), number, era: Era(7), mesh, pairs }
         })
     }
 
@@ -377,6 +403,7 @@ mod tests {
                 receiver,
                 sender_session: Session(session),
                 receiver_session: known.map(Session),
+                era: Era(members[0] ^ 3),
             };
             let message = Message { header, body };
             let bytes = message.encode();
