@@ -146,7 +146,7 @@ pub fn solve(members: usize, own: Member, at: Reading, pairs: &[PairInterval]) -
     }
     loop {
         let fit = graph.fit(own, at);
-        match graph.worst(&fit) {
+        match graph.worst(own, &fit) {
             Some(Culprit::Member(member)) => {
                 suspects.push(Member(member as u16));
                 if member == own.index() {
@@ -190,6 +190,16 @@ struct Limit {
     surplus: i64,
     error: i64,
 }
+
+/// Contradictions of a member's pairs.
+#[derive(Clone, Copy, Default, Debug)]
+struct Score {
+    bad: usize,
+    sum: i64,
+}
+
+/// Maximum number of members that are tried as suspects.
+const MAX_CANDIDATES: usize = 8;
 
 /// Part of a fit that contradicts the rest.
 enum Culprit {
@@ -319,40 +329,58 @@ impl<'a> Graph<'a> {
         surplus.clamp(-MAX_SURPLUS, MAX_SURPLUS) << FRACTION
     }
 
-    /// Returns the member or pair that contradicts most; none if some offsets are within all intervals.
-    fn worst(&self, positions: &[Option<Position>]) -> Option<Culprit> {
-        let limits: Vec<Limit> = self.limits(positions);
-        let corrections: Vec<i64> = positions.iter().map(|it| it.map_or(0, |it| it.correction)).collect();
+    /// Returns a pair's surplus beyond its interval, for each pair in use, in nanoseconds and [`FRACTION`] bits; below 0
+    /// within.
+    fn excesses(&self, positions: &[Option<Position>]) -> Vec<i64> {
+        let correction = |member: usize| positions[member].map_or(0, |it| it.correction);
         let mut excesses = vec![0; self.pairs.len()];
-        for limit in &limits {
-            let residual = limit.surplus - (corrections[limit.to] - corrections[limit.from]);
+        for limit in self.limits(positions) {
+            let residual = limit.surplus - (correction(limit.to) - correction(limit.from));
             excesses[limit.pair] = residual.abs() - limit.error;
         }
+        excesses
+    }
+
+    /// Returns the member or pair that contradicts most; none if some offsets are within all intervals.
+    fn worst(&mut self, own: Member, positions: &[Option<Position>]) -> Option<Culprit> {
+        let excesses = self.excesses(positions);
         let worst_pair = (0..excesses.len()).max_by_key(|&pair| excesses[pair]).filter(|&pair| excesses[pair] > 0)?;
-        if Self::are_satisfiable(&limits, corrections) {
+        let corrections: Vec<i64> = positions.iter().map(|it| it.map_or(0, |it| it.correction)).collect();
+        if Self::are_satisfiable(&self.limits(positions), corrections) {
             return None;
         }
+        // A liar makes most of its pairs contradict; so may neighbours of several pairs with it. The suspect is the one
+        // without which the others agree best.
         let score = |member: usize| {
-            let (mut bad, mut all, mut sum) = (0u32, 0u32, 0i64);
-            for link in self.links_of(member) {
-                all += 1;
-                if excesses[link.pair] > 0 {
-                    bad += 1;
-                    sum = sum.saturating_add(excesses[link.pair]);
-                }
-            }
-            (bad, all, sum)
+            let bad = self.links_of(member).filter(|link| excesses[link.pair] > 0);
+            bad.fold(Score::default(), |score, link| Score {
+                bad: score.bad + 1,
+                sum: score.sum.saturating_add(excesses[link.pair]),
+            })
         };
-        // A liar makes most of its pairs contradict, an honest member of many pairs only the one with the liar.
-        let suspect = (0..positions.len())
+        let mut candidates: Vec<(i64, usize)> = (0..positions.len())
             .filter(|&member| positions[member].is_some())
             .map(|member| (member, score(member)))
-            .filter(|&(_, (bad, all, _))| bad >= 2 && 2 * bad > all)
-            .max_by_key(|&(member, (_, _, sum))| (sum, Reverse(member)));
-        match suspect {
-            Some((member, _)) => Some(Culprit::Member(member)),
-            None => Some(Culprit::Pair(worst_pair)),
-        }
+            .filter(|&(member, score)| score.bad >= 2 && 2 * score.bad > self.links_of(member).count())
+            .map(|(member, score)| (-score.sum, member))
+            .collect();
+        candidates.sort_unstable();
+        candidates.truncate(MAX_CANDIDATES);
+        let suspect = candidates.into_iter().map(|(_, it)| (self.excess_without(it, own, positions), it)).min();
+        Some(suspect.map_or(Culprit::Pair(worst_pair), |(_, member)| Culprit::Member(member)))
+    }
+
+    /// Returns the sum of the surpluses beyond the intervals that remain without a member.
+    fn excess_without(&mut self, member: usize, own: Member, positions: &[Option<Position>]) -> i64 {
+        let removed: Vec<usize> = self.links_of(member).map(|link| link.pair).collect();
+        let neighbour = self.links_of(member).map(|link| link.to).find(|&to| to != member);
+        let root = if member == own.index() { neighbour.unwrap_or(member) } else { own.index() };
+        let at = positions[root].map_or(Reading(0), |it| it.line.remote(it.line.at));
+        removed.iter().for_each(|&pair| self.used[pair] = false);
+        let fit = self.fit(Member(root as u16), at);
+        let sum = self.excesses(&fit).into_iter().filter(|&excess| excess > 0).fold(0, i64::saturating_add);
+        removed.iter().for_each(|&pair| self.used[pair] = true);
+        sum
     }
 
     /// Returns the limits that the pairs in use set to corrections.

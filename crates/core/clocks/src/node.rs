@@ -200,6 +200,7 @@ pub struct Node {
     events: VecDeque<Event>,
     next_epoch: Time,
     forward_at: Time,
+    /// Epochs since the start, or since mesh time was lost.
     epochs: u32,
     following: Option<Following>,
     solution: Option<Solution>,
@@ -447,7 +448,8 @@ impl Node {
     /// epoch: until then more pairs may show it.
     fn judge_steps(&mut self, now: Time) {
         let active = self.probers.iter().filter(|prober| prober.interval().is_some()).count();
-        if self.steps.len() >= 2 && 2 * self.steps.len() > active {
+        // With one or two pairs it cannot be decided which clock it was: the map is void at both.
+        if !self.steps.is_empty() && 2 * self.steps.len() > active {
             self.on_own_step(now);
         }
     }
@@ -480,6 +482,7 @@ impl Node {
     fn set_following(&mut self, following: Option<Following>) {
         if self.following.is_some() && following.is_none() {
             self.events.push_back(Event::Lost);
+            self.epochs = 0;
         }
         let reference = |following: &Option<Following>| following.map(|it| it.map.reference);
         if let Some(new) = reference(&following)
@@ -587,7 +590,9 @@ impl Node {
         let reaches = |report: &&Report| solution.members[report.origin.index()].is_some();
         let reached: Vec<Member> = self.reports.recent(now).filter(reaches).map(|report| report.origin).collect();
         let is_first = reached.first() == Some(&self.own);
-        if self.epochs < EPOCHS_BEFORE_START || !is_first || reached.len() < 2 {
+        // Others know mesh time, although no pair of this host leads to them yet.
+        let is_known = self.reports.recent(now).any(|report| report.mesh.is_some());
+        if is_known || self.epochs < EPOCHS_BEFORE_START || !is_first || reached.len() < 2 {
             return;
         }
         let line = OffsetLine { at: clock, offset: 0, skew: Skew::ZERO };

@@ -275,6 +275,8 @@ impl Prober {
             };
             let Some(samples) = samples else { continue };
             match estimate(samples, skews) {
+                // Too short for a skew.
+                Ok(estimate) if estimate.span < self.config.window / 2 => {}
                 Ok(estimate) => {
                     let interval = self.bound(&estimate);
                     let is_better = best.is_none_or(|(_, known)| interval.deviation < known.deviation);
