@@ -14,6 +14,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use crate::least_squares::{Edge, least_squares};
 use crate::line::{OffsetLine, Reading, Skew};
 use crate::mesh::{Member, Neighbours};
 
@@ -102,12 +103,6 @@ impl Solution {
     }
 }
 
-/// Maximum number of iterations of the least squares.
-const ITERATIONS: usize = 200;
-
-/// Part of the initial residual at which iterations end.
-const PRECISION: f64 = 1e-9;
-
 /// Largest correction, in nanoseconds and [`FRACTION`] bits.
 const MAX_CORRECTION: f64 = (1u64 << 58) as f64;
 
@@ -162,7 +157,7 @@ pub fn solve(members: usize, own: Member, at: Reading, pairs: &[PairInterval]) -
             None => {
                 suspects.sort_unstable();
                 contradictions.sort_unstable();
-                let (surplus, members) = (graph.surplus(&fit), graph.bound(fit));
+                let (surplus, members) = (graph.surplus(&fit), Graph::bound(fit));
                 return Solution { members, suspects, contradictions, surplus, own, used: graph.used };
             }
         }
@@ -189,6 +184,13 @@ struct Limit {
     to: usize,
     surplus: i64,
     error: i64,
+}
+
+/// Use of a pair in a fit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum PairUse {
+    Used,
+    Removed,
 }
 
 /// Contradictions of a member's pairs.
@@ -239,11 +241,8 @@ impl<'a> Graph<'a> {
             (-line.offset_at(prober), inverse, prober.since(line.at))
         };
         let product = Skew(from.line.skew.over(skew.0));
-        let line = OffsetLine {
-            at,
-            offset: from.line.offset.wrapping_add(offset),
-            skew: from.line.skew + skew + product,
-        };
+        let line =
+            OffsetLine { at, offset: from.line.offset.wrapping_add(offset), skew: from.line.skew + skew + product };
         let aged = skew_error.over(age.saturating_abs().min(MAX_AGE)).saturating_add(1);
         Position {
             line,
@@ -304,7 +303,12 @@ impl<'a> Graph<'a> {
             .filter(|&pair| self.used[pair])
             .map(|pair| {
                 let Neighbours { prober, responder } = self.pairs[pair].pair;
-                Edge { from: prober.index(), to: responder.index(), weight: weight(pair), surplus: surpluses[pair] as f64 }
+                Edge {
+                    from: prober.index(),
+                    to: responder.index(),
+                    weight: weight(pair),
+                    surplus: surpluses[pair] as f64,
+                }
             })
             .filter(|edge| positions[edge.from].is_some() && positions[edge.to].is_some())
             .collect();
@@ -366,8 +370,12 @@ impl<'a> Graph<'a> {
             .collect();
         candidates.sort_unstable();
         candidates.truncate(MAX_CANDIDATES);
-        let suspect = candidates.into_iter().map(|(_, it)| (self.excess_without(it, own, positions), it)).min();
-        Some(suspect.map_or(Culprit::Pair(worst_pair), |(_, member)| Culprit::Member(member)))
+        // Of several, the one with the fewest pairs: the others have more that agree.
+        let rank = |graph: &mut Self, member: usize| {
+            (graph.excess_without(member, own, positions), graph.links_of(member).count(), member)
+        };
+        let suspect = candidates.into_iter().map(|(_, member)| rank(self, member)).min();
+        Some(suspect.map_or(Culprit::Pair(worst_pair), |(_, _, member)| Culprit::Member(member)))
     }
 
     /// Returns the sum of the surpluses beyond the intervals that remain without a member.
@@ -376,11 +384,17 @@ impl<'a> Graph<'a> {
         let neighbour = self.links_of(member).map(|link| link.to).find(|&to| to != member);
         let root = if member == own.index() { neighbour.unwrap_or(member) } else { own.index() };
         let at = positions[root].map_or(Reading(0), |it| it.line.remote(it.line.at));
-        removed.iter().for_each(|&pair| self.used[pair] = false);
+        self.use_pairs(&removed, PairUse::Removed);
         let fit = self.fit(Member(root as u16), at);
         let sum = self.excesses(&fit).into_iter().filter(|&excess| excess > 0).fold(0, i64::saturating_add);
-        removed.iter().for_each(|&pair| self.used[pair] = true);
+        self.use_pairs(&removed, PairUse::Used);
         sum
+    }
+
+    fn use_pairs(&mut self, pairs: &[usize], usage: PairUse) {
+        for &pair in pairs {
+            self.used[pair] = usage == PairUse::Used;
+        }
     }
 
     /// Returns the limits that the pairs in use set to corrections.
@@ -430,11 +444,11 @@ impl<'a> Graph<'a> {
             sum += u128::from(rest.unsigned_abs()).pow(2);
             count += 1;
         }
-        (if count == 0 { 0 } else { (sum / count).isqrt() } >> FRACTION) as i64
+        (sum.checked_div(count).unwrap_or(0).isqrt() >> FRACTION) as i64
     }
 
     /// Returns the offsets with bounds that cover the interval of the best path.
-    fn bound(&self, positions: Vec<Option<Position>>) -> Vec<Option<MemberOffset>> {
+    fn bound(positions: Vec<Option<Position>>) -> Vec<Option<MemberOffset>> {
         let offset = |position: Position| {
             let moved = (position.correction >> FRACTION).clamp(-position.error, position.error);
             MemberOffset {
@@ -455,65 +469,6 @@ const MAX_SKEW: Skew = Skew::from_ppb(1_000_000);
 
 /// Largest plausible error of a pair, in nanoseconds: an hour.
 const MAX_ERROR: i64 = MAX_AGE;
-
-/// A surplus between two members, with its weight.
-#[derive(Clone, Copy, Debug)]
-struct Edge {
-    from: usize,
-    to: usize,
-    weight: f64,
-    surplus: f64,
-}
-
-/// Returns the corrections with the least weighted sum of `(correction of to - correction of from - surplus)^2`, by conjugate
-/// gradients with a diagonal preconditioner. The correction of `fixed` is 0.
-///
-/// Floating point: only sums, products and quotients in a fixed order, which are the same on every machine. Bounds do not
-/// depend on it.
-fn least_squares(members: usize, fixed: usize, edges: &[Edge]) -> Vec<f64> {
-    let mut diagonal = vec![0.0; members];
-    let mut residual = vec![0.0; members];
-    for edge in edges {
-        diagonal[edge.from] += edge.weight;
-        diagonal[edge.to] += edge.weight;
-        residual[edge.from] -= edge.weight * edge.surplus;
-        residual[edge.to] += edge.weight * edge.surplus;
-    }
-    residual[fixed] = 0.0;
-    let precondition = |residual: &[f64]| -> Vec<f64> {
-        residual.iter().zip(&diagonal).map(|(it, &by)| if by > 0.0 { it / by } else { 0.0 }).collect()
-    };
-    let dot = |one: &[f64], other: &[f64]| -> f64 { one.iter().zip(other).map(|(one, other)| one * other).sum() };
-    let mut corrections = vec![0.0; members];
-    let mut direction = precondition(&residual);
-    let mut norm = dot(&residual, &direction);
-    let goal = norm * PRECISION;
-    for _ in 0..ITERATIONS {
-        let mut image = vec![0.0; members];
-        for edge in edges {
-            let flow = edge.weight * (direction[edge.to] - direction[edge.from]);
-            image[edge.to] += flow;
-            image[edge.from] -= flow;
-        }
-        image[fixed] = 0.0;
-        let curvature = dot(&direction, &image);
-        if norm <= goal || curvature <= 0.0 {
-            break;
-        }
-        let step = norm / curvature;
-        for member in 0..members {
-            corrections[member] += step * direction[member];
-            residual[member] -= step * image[member];
-        }
-        let preconditioned = precondition(&residual);
-        let next = dot(&residual, &preconditioned);
-        for (along, new) in direction.iter_mut().zip(&preconditioned) {
-            *along = new + next / norm * *along;
-        }
-        norm = next;
-    }
-    corrections
-}
 
 /// Ages of estimates above this are taken as this, in nanoseconds: an hour.
 const MAX_AGE: i64 = 3_600_000_000_000;

@@ -3,7 +3,9 @@
 //! **Mesh time** is that of the reference: the first member, in the order of the configuration, that knows mesh time. If no
 //! member does, the first one that reaches another starts it from its own clock. A member that becomes the reference goes
 //! on with its own map, so mesh time steps by at most the error that it had; it publishes this error until all members have
-//! noticed the change. So at any time one time is within the bounds of all members that know mesh time.
+//! noticed the change. So at any time one time is within the bounds of all members that know mesh time. A reference needs
+//! the connection of most members, or of half of them with the first one: of the parts of a divided mesh at most one knows
+//! mesh time.
 //!
 //! The node takes packets, timestamps and times, and returns packets and the time of its next work. Times are of a monotonic
 //! clock; readings are of the clock that is synchronised, and which may step.
@@ -17,6 +19,7 @@ use crate::limits::Limits;
 use crate::line::{OffsetLine, Reading, Skew};
 use crate::mesh::{Member, Neighbours, neighbours, successors};
 use crate::network::{MemberOffset, PairInterval, Solution, solve};
+use crate::pair::PairEstimate;
 use crate::prober::{Agreement, Prober, ProberConfig};
 use crate::reports::Reports;
 use crate::wire::{
@@ -152,6 +155,19 @@ impl MeshMap {
     }
 }
 
+/// State of a neighbour that a member probes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NeighbourState {
+    /// The neighbour.
+    pub member: Member,
+    /// Offset of its clock, with the largest error; none while there are too few samples.
+    pub interval: Option<PairInterval>,
+    /// The estimate that the interval is of.
+    pub estimate: Option<PairEstimate>,
+    /// Time of its last reply.
+    pub last_reply: Option<Time>,
+}
+
 /// State of the end of a pair that answers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Responder {
@@ -262,6 +278,21 @@ impl Node {
     /// Returns the offsets of all members of the last epoch.
     pub fn solution(&self) -> Option<&Solution> {
         self.solution.as_ref()
+    }
+
+    /// Returns the neighbours that the member probes, in order.
+    pub fn neighbours(&self) -> impl Iterator<Item = NeighbourState> {
+        self.probers.iter().map(|prober| NeighbourState {
+            member: prober.config.pair.responder,
+            interval: prober.interval().copied(),
+            estimate: prober.estimate().copied(),
+            last_reply: prober.last_reply,
+        })
+    }
+
+    /// Returns the members that contradict the others, in order.
+    pub fn suspects(&self) -> &[Member] {
+        &self.suspects
     }
 
     /// Returns the next message to send.
@@ -509,13 +540,13 @@ impl Node {
             self.reset_pair(member);
         }
         let known = self.following.filter(|it| it.epochs >= EPOCHS_BEFORE_REPORT || it.reigns_since.is_some());
-        let mesh = known.map(|it| self.published(now, clock, &it));
+        let mesh = known.map(|it| Self::published(now, clock, &it));
         self.report(now, mesh);
         self.update(now, clock);
     }
 
     /// Returns the map as others use it: a reference's has no error, once all know that it is the reference.
-    fn published(&self, now: Time, clock: Reading, following: &Following) -> MeshLine {
+    fn published(now: Time, clock: Reading, following: &Following) -> MeshLine {
         let mesh = following.map.mesh;
         let line = mesh.line.anchored(clock);
         match following.reigns_since {
@@ -552,8 +583,8 @@ impl Node {
         let valid_until = now + VALIDITY;
         match source {
             Some((reference, _)) if reference == self.own => {
-                // The map goes on as it is.
-                if let Some(mut following) = self.following {
+                // The map goes on as it is, as long as most members can follow it.
+                if let Some(mut following) = self.following.filter(|_| self.has_quorum(now, solution)) {
                     let since = *following.reigns_since.get_or_insert(now);
                     if now.saturating_since(since) >= TAKEOVER {
                         (following.map.mesh.error, following.map.mesh.skew_error) = (0, Skew::ZERO);
@@ -561,6 +592,8 @@ impl Node {
                     (following.map.reference, following.map.valid_until) = (self.own, valid_until);
                     following.epochs = following.epochs.saturating_add(1);
                     self.set_following(Some(following));
+                } else {
+                    self.expire(now);
                 }
             }
             Some((reference, mesh)) => {
@@ -579,20 +612,34 @@ impl Node {
         }
     }
 
+    /// Returns whether most members of the mesh are connected with the host, or half of them with the first one.
+    fn has_quorum(&self, now: Time, solution: &Solution) -> bool {
+        let is_connected = |report: &&Report| solution.members[report.origin.index()].is_some();
+        let connected: Vec<Member> =
+            self.reports.recent(now).filter(is_connected).map(|report| report.origin).collect();
+        let all = self.peers.len();
+        2 * connected.len() > all || 2 * connected.len() == all && connected.contains(&Member(0))
+    }
+
+    /// Ends the map if it is no longer valid.
+    fn expire(&mut self, now: Time) {
+        if self.following.is_some_and(|following| now > following.map.valid_until) {
+            self.set_following(None);
+        }
+    }
+
     /// Goes on without a reference: starts mesh time, or waits.
     fn start(&mut self, now: Time, clock: Reading, solution: &Solution) {
-        if let Some(following) = self.following {
-            if now > following.map.valid_until {
-                self.set_following(None);
-            }
-            return;
+        if self.following.is_some() {
+            return self.expire(now);
         }
         let reaches = |report: &&Report| solution.members[report.origin.index()].is_some();
         let reached: Vec<Member> = self.reports.recent(now).filter(reaches).map(|report| report.origin).collect();
         let is_first = reached.first() == Some(&self.own);
         // Others know mesh time, although no pair of this host leads to them yet.
         let is_known = self.reports.recent(now).any(|report| report.mesh.is_some());
-        if is_known || self.epochs < EPOCHS_BEFORE_START || !is_first || reached.len() < 2 {
+        let may_start = is_first && reached.len() >= 2 && self.has_quorum(now, solution);
+        if is_known || self.epochs < EPOCHS_BEFORE_START || !may_start {
             return;
         }
         let line = OffsetLine { at: clock, offset: 0, skew: Skew::ZERO };

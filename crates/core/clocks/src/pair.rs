@@ -300,7 +300,7 @@ mod tests {
         /// Approximately Gaussian.
         fn gaussian(&mut self, sigma: i64) -> i64 {
             let sum: i64 = (0..12).map(|_| self.below(1 << 20)).sum();
-            (sum - (6 << 20)) * sigma >> 20
+            ((sum - (6 << 20)) * sigma) >> 20
         }
     }
 

@@ -92,7 +92,9 @@ mod tests {
     #[test]
     fn samples_are_kept_in_order() {
         let mut window = SampleWindow::default();
-        [5, 1, 3, 9, 7].iter().for_each(|&at| window.push(sample(at)));
+        for at in [5, 1, 3, 9, 7] {
+            window.push(sample(at));
+        }
         assert_eq!(window.since(Reading(0)).iter().map(|it| it.at.0).collect::<std::vec::Vec<_>>(), [1, 3, 5, 7, 9]);
         window.discard_before(Reading(5));
         assert_eq!(window.len(), 3);

@@ -194,11 +194,15 @@ impl Message {
                 bytes.i64(reply.received.0);
                 bytes.u64(reply.previous.map_or(0, |previous| previous.nonce));
                 let sent = reply.previous.map_or([Reading(0); 2], |previous| previous.sent);
-                sent.iter().for_each(|at| bytes.i64(at.0));
+                for at in sent {
+                    bytes.i64(at.0);
+                }
             }
             Body::Reports(reports) => {
                 bytes.u16(reports.len() as u16);
-                reports.iter().for_each(|report| bytes.report(report));
+                for report in reports {
+                    bytes.report(report);
+                }
             }
         }
         let length = if kind == 3 { bytes.0.len() } else { PROBE_LENGTH };
@@ -266,7 +270,9 @@ impl Writer {
     }
 
     fn line(&mut self, line: &OffsetLine) {
-        [line.at.0, line.offset, line.skew.0].iter().for_each(|&value| self.i64(value));
+        for value in [line.at.0, line.offset, line.skew.0] {
+            self.i64(value);
+        }
     }
 
     fn report(&mut self, report: &Report) {
@@ -356,12 +362,14 @@ mod tests {
     }
 
     fn report() -> impl Strategy<Value = Report> {
-        let mesh = proptest::option::of((line(), any::<i64>(), any::<i64>()).prop_map(|(line, error, skew)| MeshLine {
-            line,
-            error,
-            skew_error: Skew(skew),
-        }));
-        let pairs = proptest::collection::vec((any::<u16>(), line(), any::<i64>(), any::<i64>(), any::<u32>()), 0..=MAX_PAIRS);
+        let mesh =
+            proptest::option::of((line(), any::<i64>(), any::<i64>()).prop_map(|(line, error, skew)| MeshLine {
+                line,
+                error,
+                skew_error: Skew(skew),
+            }));
+        let pairs =
+            proptest::collection::vec((any::<u16>(), line(), any::<i64>(), any::<i64>(), any::<u32>()), 0..=MAX_PAIRS);
         (any::<u16>(), any::<u64>(), any::<u32>(), mesh, pairs).prop_map(|(origin, session, number, mesh, pairs)| {
             let origin = Member(origin);
             let pair = |(responder, line, error, skew, deviation)| {

@@ -44,6 +44,7 @@ pub(crate) struct ClockHost {
     random: Random,
     /// A liar's error for each neighbour, in nanoseconds; 0 for honest hosts.
     lie_ns: i64,
+    absence: Option<Absence>,
     sending: VecDeque<Outgoing>,
     pub(crate) events: Vec<(Time, Event)>,
 }
@@ -56,11 +57,23 @@ pub(crate) struct HostParts {
     pub(crate) noise: TimestampNoise,
     pub(crate) seed: u64,
     pub(crate) lie_ns: i64,
+    pub(crate) absence: Option<Absence>,
+}
+
+/// A time in which a member is cut off from the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Absence {
+    /// Index of the member.
+    pub member: u32,
+    /// Start.
+    pub from: Time,
+    /// End.
+    pub until: Time,
 }
 
 impl ClockHost {
     pub(crate) fn new(parts: HostParts) -> Self {
-        let HostParts { index, node, clock, noise, seed, lie_ns } = parts;
+        let HostParts { index, node, clock, noise, seed, lie_ns, absence } = parts;
         Self {
             index,
             node,
@@ -68,6 +81,7 @@ impl ClockHost {
             noise,
             random: Random::new(seed),
             lie_ns,
+            absence,
             sending: VecDeque::new(),
             events: Vec::new(),
         }
@@ -75,13 +89,19 @@ impl ClockHost {
 
     /// Returns the timestamp of a packet that is at the host's end of the wire at `now`.
     fn stamp(&mut self, now: Time, other: HostIndex, direction: PacketDirection) -> Reading {
-        let noise = Span::from_unsigned_ps(self.random.exponential(self.noise.mean.unsigned_ps())) + self.noise.constant;
+        let noise =
+            Span::from_unsigned_ps(self.random.exponential(self.noise.mean.unsigned_ps())) + self.noise.constant;
         let ns = if direction == PacketDirection::Received { noise.ns() } else { -noise.ns() };
         let reading = self.clock.read(now).after(ns);
         if self.lie_ns == 0 {
             return reading;
         }
         reading.after(Random::new(u64::from(other.0)).below(self.lie_ns.unsigned_abs()) as i64)
+    }
+
+    /// Returns whether the host is connected at a time.
+    pub(crate) fn is_connected(&self, now: Time) -> bool {
+        self.absence.is_none_or(|absence| now < absence.from || now >= absence.until)
     }
 
     fn collect(&mut self, now: Time) {
@@ -98,6 +118,9 @@ impl Host for ClockHost {
     type Packet = Packet;
 
     fn receive(&mut self, now: Time, packet: Packet) {
+        if !self.is_connected(now) {
+            return;
+        }
         let received = self.stamp(now, packet.from, PacketDirection::Received);
         self.node.receive(now, received, &packet.message);
         self.collect(now);
@@ -117,6 +140,9 @@ impl Host for ClockHost {
         if let Some(departure) = departure {
             let at = self.stamp(now, to, PacketDirection::Sent);
             self.node.on_sent(departure, at);
+        }
+        if !self.is_connected(now) {
+            return self.poll_send(now);
         }
         Some(Packet { from: self.index, to, message })
     }

@@ -9,7 +9,7 @@ mod oscillator;
 mod random;
 mod world;
 
-pub use host::TimestampNoise;
+pub use host::{Absence, TimestampNoise};
 pub use load::LoadConfig;
 pub use network::NetworkConfig;
 pub use oscillator::OscillatorConfig;

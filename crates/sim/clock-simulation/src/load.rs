@@ -96,7 +96,7 @@ impl LoadedQueue {
             let size = traffic.exponential.draw(&mut self.random, traffic.burst_ps);
             self.idle_at = self.idle_at.max(self.next_burst) + Span::from_unsigned_ps(size);
             let gap = traffic.exponential.draw(&mut self.random, traffic.gap_ps);
-            self.next_burst = self.next_burst + Span::from_unsigned_ps(gap);
+            self.next_burst += Span::from_unsigned_ps(gap);
         }
         self.now = now;
     }

@@ -86,7 +86,7 @@ impl Oscillator {
     pub(crate) fn read(&mut self, now: Time) -> Reading {
         while now.saturating_since(self.segment) >= WANDER_STEP {
             self.reading = self.at(self.segment + WANDER_STEP);
-            self.segment = self.segment + WANDER_STEP;
+            self.segment += WANDER_STEP;
             self.change();
         }
         Reading((self.at(now) >> FRACTION) as i64)
@@ -149,13 +149,8 @@ mod tests {
 
     #[test]
     fn a_clock_without_skew_is_exact() {
-        let config = OscillatorConfig {
-            offset_ns: 0,
-            skew_ppb: 0,
-            wander_ppb: 0,
-            temperature_ppb: 0,
-            temperature_every: None,
-        };
+        let config =
+            OscillatorConfig { offset_ns: 0, skew_ppb: 0, wander_ppb: 0, temperature_ppb: 0, temperature_every: None };
         let mut oscillator = Oscillator::new(config, 1);
         assert_eq!(oscillator.read(Time::from_ms(1_234)), Reading(1_234_000_000));
         oscillator.step(-5);

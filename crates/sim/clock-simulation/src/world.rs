@@ -4,7 +4,7 @@ use clocks::{Event, Member, MemberConfig, MeshConfig, Node, Session};
 use units::{Span, Time, mix64};
 use virtual_time::{EventLoop, HostCosts, HostIndex, Step};
 
-use crate::host::{ClockHost, HostParts, TimestampNoise};
+use crate::host::{Absence, ClockHost, HostParts, TimestampNoise};
 use crate::network::{LoadedNetwork, NetworkConfig};
 use crate::oscillator::{Oscillator, OscillatorConfig};
 use crate::random::Random;
@@ -39,6 +39,8 @@ pub struct Simulation {
     pub lie_ns: i64,
     /// Steps of clocks, if any.
     pub steps: Option<StepConfig>,
+    /// A member that is cut off for some time.
+    pub absence: Option<Absence>,
     /// Time before errors count.
     pub warm_up: Span,
     /// Time in which errors count.
@@ -62,6 +64,7 @@ impl Simulation {
             liars: 0,
             lie_ns: 1_000_000,
             steps: None,
+            absence: None,
             warm_up: Span::from_s(60),
             duration: Span::from_s(30),
             read_every: Span::from_ms(1),
@@ -124,7 +127,7 @@ impl Histogram {
         let bucket = if value < 1 << SUB_BITS {
             value as usize
         } else {
-            let shift = 63 - value.leading_zeros() - SUB_BITS;
+            let shift = value.ilog2() - SUB_BITS;
             ((shift as usize + 1) << SUB_BITS) + ((value >> shift) as usize - (1 << SUB_BITS))
         };
         self.buckets[bucket] += 1;
@@ -186,13 +189,13 @@ impl Simulation {
             if next_second <= next_read {
                 world.run_to(next_second);
                 progress(next_second);
-                next_second = next_second + Span::from_s(1);
+                next_second += Span::from_s(1);
                 continue;
             }
             world.run_to(next_read);
             world.step_if_due(next_read);
             world.read(next_read);
-            next_read = next_read + self.read_every;
+            next_read += self.read_every;
         }
         world.finish()
     }
@@ -214,6 +217,7 @@ impl<'a> World<'a> {
                 noise: simulation.noise,
                 seed: mix64(salt ^ 2),
                 lie_ns: if is_liar { simulation.lie_ns } else { 0 },
+                absence: simulation.absence.filter(|absence| absence.member == index),
             })
         };
         let network = LoadedNetwork::new(simulation.network, simulation.hosts, mix64(seed ^ 3));
@@ -290,7 +294,7 @@ impl<'a> World<'a> {
             self.bounds.add(error);
             self.outcome.readings += 1;
         }
-        if let Some(truth) = reference.and_then(|reference| *times.get(reference)?) {
+        if let Some(truth) = reference.and_then(|reference: usize| *times.get(reference)?) {
             times.iter().flatten().for_each(|time| self.errors.add(time - truth));
         }
         let wrong = outside(&bounds);
