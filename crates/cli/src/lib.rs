@@ -144,6 +144,7 @@ fn dispatch(command: Command, words: &[OsString]) -> Result<(), CommandFailure> 
         Command::Reproduce(args) => commands::reproduce::reproduce(&args),
         Command::Compare(args) if args.flows => commands::flow_comparison::compare(&args),
         Command::Compare(args) => commands::compare::compare(&args),
+        Command::Clocks(command) => commands::clocks::clocks(&command),
         Command::Schema => commands::meta::schema(),
         Command::Completions { shell } => commands::meta::completions(shell),
         Command::Man { directory } => commands::meta::man(&directory),

@@ -1,6 +1,7 @@
 //! The command line, defined once: the parser, the help, the completions and the man pages come from here.
 
 mod bench;
+mod clocks;
 mod export;
 mod groups;
 mod import;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use bench::*;
+pub(crate) use clocks::*;
 pub(crate) use export::*;
 pub(crate) use import::*;
 pub(crate) use kernel::*;
@@ -165,6 +167,9 @@ pub(crate) enum Command {
     /// are, and `narrows proxy client` where the programs are.
     #[command(subcommand)]
     Proxy(ProxyCommand),
+    /// Synchronise the clocks of hosts, with a bound of the error.
+    #[command(subcommand)]
+    Clocks(ClocksCommand),
     /// Print the JSON Schema of scenario files.
     Schema,
     /// Print a shell completion script.

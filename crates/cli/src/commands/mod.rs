@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod choose;
+pub(crate) mod clocks;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod emulate;

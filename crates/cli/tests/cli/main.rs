@@ -4,6 +4,7 @@ mod support;
 
 mod book;
 mod choose;
+mod clocks;
 mod compare;
 mod csv;
 mod demo;

@@ -47,11 +47,14 @@ fn ring(ids: &[u64], seed: u64, ring: u32) -> Vec<u16> {
     order.into_iter().map(|(_, _, index)| index).collect()
 }
 
-/// Returns the successors of a member in all rings, each once. A message that each member forwards to its successors reaches
-/// all.
+/// Number of rings along which reports are forwarded: enough to reach all members with some missing.
+const FORWARDING_RINGS: u32 = 3;
+
+/// Returns the successors of a member in up to three rings, each once. A message that each member forwards to its successors
+/// reaches all.
 pub fn successors(ids: &[u64], seed: u64, member: Member) -> Vec<Member> {
     let mut successors = Vec::new();
-    for index in 0..rings(ids.len()) {
+    for index in 0..rings(ids.len()).min(FORWARDING_RINGS) {
         let order = ring(ids, seed, index);
         let place = order.iter().position(|&it| it == member.0).map_or(0, |place| (place + 1) % order.len());
         successors.extend(order.get(place).map(|&it| Member(it)).filter(|&it| it != member));
@@ -125,6 +128,23 @@ mod tests {
             assert!(degrees.iter().all(|&degree| (5..=10).contains(&degree)), "{degrees:?}");
             let hops = eccentricity(&pairs, members as usize, 0).unwrap();
             assert!(hops <= 5, "{members} members: {hops} hops");
+        }
+    }
+
+    /// Reports reach all others although one member is missing, within a few hops.
+    #[test]
+    fn reports_reach_all_members() {
+        for members in [4u64, 20, 500] {
+            let ids: Vec<u64> = (0..members).collect();
+            let missing = Member(1);
+            let mut reached = BTreeSet::from([Member(0)]);
+            let mut hops = 0;
+            while reached.len() < members as usize - 1 {
+                let next: Vec<Member> = reached.iter().flat_map(|&member| successors(&ids, 7, member)).collect();
+                reached.extend(next.into_iter().filter(|&member| member != missing));
+                hops += 1;
+                assert!(hops <= 12, "{} of {members} after {hops} hops", reached.len());
+            }
         }
     }
 

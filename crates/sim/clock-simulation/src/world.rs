@@ -180,15 +180,18 @@ struct World<'a> {
 }
 
 impl Simulation {
-    /// Runs the simulation. `progress` receives the simulated time at each second.
-    pub fn run(&self, mut progress: impl FnMut(Time)) -> Outcome {
+    /// Runs the simulation. `progress` receives the simulated time at each second. Returns `None` if it returns false, which
+    /// ends the simulation.
+    pub fn run(&self, mut progress: impl FnMut(Time) -> bool) -> Option<Outcome> {
         let mut world = World::new(self);
         let end = Time::ZERO + self.warm_up + self.duration;
         let (mut next_read, mut next_second) = (Time::ZERO + self.warm_up, Time::ZERO);
         while next_read < end {
             if next_second <= next_read {
                 world.run_to(next_second);
-                progress(next_second);
+                if !progress(next_second) {
+                    return None;
+                }
                 next_second += Span::from_s(1);
                 continue;
             }
@@ -197,7 +200,7 @@ impl Simulation {
             world.read(next_read);
             next_read += self.read_every;
         }
-        world.finish()
+        Some(world.finish())
     }
 }
 

@@ -9,7 +9,7 @@ fn simulation(hosts: u32, load: u32) -> Simulation {
 }
 
 fn run(simulation: &Simulation) -> Outcome {
-    simulation.run(|_| {})
+    simulation.run(|_| true).unwrap()
 }
 
 /// Every member knows mesh time at all times, all bounds agree, and errors are below a microsecond: On-Ramp's source states
