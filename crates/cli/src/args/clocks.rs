@@ -34,7 +34,7 @@ pub(crate) struct ClocksSimulateArgs {
     /// Largest additional delay of a path between racks in one direction.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) asymmetry: String,
-    /// Members whose timestamps are wrong by up to 1 ms, differently for each neighbour.
+    /// Number of liars: members with timestamps that are wrong by up to 1 ms, differently for each neighbour.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=500))]
     pub(crate) liars: u32,
     /// Mean time between two steps of clocks in the mesh, of 20 us to 1 s. Default: no steps.

@@ -1,7 +1,7 @@
 //! Offsets of all members from the estimates of all pairs: Huygens' network effect (On-Ramp §4.1).
 //!
 //! The offsets round a loop of the mesh sum to zero, so the estimates of a loop's pairs show their errors. The offsets with
-//! the least sum of squared surpluses use every loop at once. Beside them each pair's interval bounds the difference of two
+//! the least sum of squared surpluses use every loop at once. Each pair's interval also bounds the difference of two
 //! clocks, and intervals along a path bound the difference of its ends. The bound that is published covers the whole
 //! interval of the best path, so it does not depend on the least squares.
 //!
@@ -73,7 +73,7 @@ pub struct Solution {
 
 impl Solution {
     /// Returns the offset of a member with an error that holds even if the pairs of one other member on the way are wrong:
-    /// its clock has stepped and nobody has noticed yet, or it lies. The error covers the best path and, for each member
+    /// its clock has stepped unnoticed, or it lies. The error covers the best path and, for each member
     /// on it, the best path without that member, if there is one. `pairs` are those of the solution.
     ///
     /// # Panics
@@ -547,7 +547,7 @@ mod tests {
             }
         }
 
-        /// A member that answers each neighbour with another offset is a suspect, and moves nobody beyond the bounds.
+        /// A member that answers each neighbour with another offset is a suspect, and all others stay within their bounds.
         #[test]
         fn a_liar_is_left_out(members in 8usize..60, seed: u64, own: u16) {
             let mut world = World::new(members, seed);
@@ -589,7 +589,7 @@ mod tests {
         }
     }
 
-    /// With wrong pairs of one member that nobody can notice, robust offsets of other members hold.
+    /// With wrong pairs of one member that are not detectable, robust offsets of other members hold.
     #[test]
     fn robust_offsets_survive_one_wrong_member() {
         let (mut wrong, mut without) = (0, 0);

@@ -91,7 +91,7 @@ impl MeshConfig {
     }
 }
 
-/// Packet whose transmit timestamp the node needs.
+/// Packet that needs a transmit timestamp.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Departure {
     /// The member that it is for.
@@ -121,9 +121,9 @@ pub enum Event {
     NeighbourStep(Member),
     /// A neighbour has restarted.
     Restart(Member),
-    /// This member's pairs contradict the others.
+    /// Contradictions between this member's pairs and the others.
     Suspect(Member),
-    /// This member is the reference now.
+    /// Change of the reference to this member.
     Reference(Member),
     /// Mesh time stepped: the new reference's and the former map are apart by more than their errors.
     Disruption,
@@ -305,7 +305,7 @@ impl Node {
         self.events.pop_front()
     }
 
-    /// Returns the time at which [`Node::wake`] is to be called.
+    /// Returns the time of the next call of [`Node::wake`].
     pub fn next_wake(&self) -> Time {
         let probe = self.probers.iter().map(|it| it.next_probe.min(it.second_at)).min().unwrap_or(Time::NEVER);
         probe.min(self.next_epoch).min(self.forward_at)

@@ -1,4 +1,4 @@
-//! The estimate of a pair beside a support vector machine, which Huygens uses (On-Ramp §4.1).
+//! Comparison of a pair's estimate with a support vector machine, as Huygens uses it (On-Ramp §4.1).
 //!
 //! The machine is linear, with a soft margin, and is solved by coordinate descent on its dual (Hsieh et al., ICML 2008). Time
 //! is scaled to seconds and offsets to round trips, after a rough skew was removed: its margin is perpendicular to the line
@@ -89,7 +89,9 @@ fn errors(seed: u64, delay: impl Fn(&mut Draws) -> i64) -> [Vec<i64>; 2] {
         errors[0].push((estimate.line.offset_at(middle) - truth.offset_at(middle)).abs());
         errors[1].push((offset as i64 - truth.offset_at(middle)).abs());
     }
-    errors.iter_mut().for_each(|errors| errors.sort_unstable());
+    for errors in &mut errors {
+        errors.sort_unstable();
+    }
     errors
 }
 
@@ -97,7 +99,8 @@ fn errors(seed: u64, delay: impl Fn(&mut Draws) -> i64) -> [Vec<i64>; 2] {
 /// at the 95th percentile.
 #[test]
 fn the_estimate_is_as_good_as_a_support_vector_machine() {
-    let cases: [(&str, fn(&mut Draws) -> i64); 3] = [
+    type Delay = fn(&mut Draws) -> i64;
+    let cases: [(&str, Delay); 3] = [
         ("queues, exponential, 10 us", |draws| draws.exponential(10_000)),
         ("noise, Gaussian, 1 us", |draws| draws.gaussian(1_000)),
         ("both", |draws| draws.exponential(10_000) + draws.gaussian(300)),

@@ -24,7 +24,7 @@ pub struct OscillatorConfig {
 }
 
 impl Default for OscillatorConfig {
-    /// Offsets of up to 1 s, skews of up to 30 ppm (On-Ramp's source gives 5 to 10, at most 30), wander of 2 ppb in a
+    /// Offsets of up to 1 s, skews of up to 30 ppm (typical clocks: 5 to 10, at most 30), wander of 2 ppb in a
     /// second, changes of 200 ppb about every minute.
     fn default() -> Self {
         Self {

@@ -33,7 +33,7 @@ pub struct Simulation {
     pub oscillator: OscillatorConfig,
     /// Noise of timestamps.
     pub noise: TimestampNoise,
-    /// Members, the last ones, whose timestamps are wrong by another amount for each neighbour.
+    /// Number of liars, the last members: timestamps are wrong by another amount for each neighbour.
     pub liars: u32,
     /// Largest error of a liar's timestamps, in nanoseconds.
     pub lie_ns: i64,

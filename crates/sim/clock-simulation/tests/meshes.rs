@@ -34,7 +34,7 @@ fn a_simulation_follows_from_its_seed() {
     assert_ne!(run(&short), run(&Simulation { seed: 4, ..short.clone() }));
 }
 
-/// The member whose clock steps notices it within two seconds; nobody's bound is wrong meanwhile.
+/// A member notices a step of its clock within two seconds, and no other bound is wrong meanwhile.
 #[test]
 fn steps_void_one_map_and_no_bound() {
     let steps = StepConfig { every: Span::from_s(3), min_ns: 20_000, max_ns: 1_000_000_000 };
@@ -43,7 +43,7 @@ fn steps_void_one_map_and_no_bound() {
     assert_eq!((outcome.outside, outcome.steps_noticed), (0, outcome.steps));
 }
 
-/// A liar of eight is a suspect, and moves nobody beyond the bound.
+/// A liar of eight is a suspect, and all others stay within their bounds.
 #[test]
 fn a_liar_moves_nobody() {
     let outcome = run(&Simulation { liars: 1, ..simulation(8, 40) });
