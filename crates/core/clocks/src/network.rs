@@ -5,7 +5,7 @@
 //! clocks, and intervals along a path bound the difference of its ends. The bound that is published covers the whole
 //! interval of the best path, so it does not depend on the least squares.
 //!
-//! If no offsets are within all intervals, somebody lies or has stepped. Then pairs with surpluses beyond their own interval
+//! If no offsets are within all intervals, a member lies or its clock has stepped. Then pairs with surpluses beyond their own interval
 //! are removed until some are: first all pairs of a member with such surpluses at most of its pairs, a suspect; without a
 //! suspect the pair with the largest one.
 
