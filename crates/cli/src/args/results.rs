@@ -201,6 +201,10 @@ pub(crate) struct FlowComparisonArgs {
     #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = relative_difference, requires = "flows",
           allow_negative_numbers = true)]
     pub(crate) rate_tolerance: f64,
+    /// With --flows: target for completion times, as the largest relative difference.
+    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = relative_difference, requires = "flows",
+          allow_negative_numbers = true)]
+    pub(crate) fct_tolerance: f64,
     /// With --flows: target for mean queueing delays, as the largest relative difference.
     #[arg(long, value_name = "SHARE", default_value = "15%", value_parser = relative_difference, requires = "flows",
           allow_negative_numbers = true)]

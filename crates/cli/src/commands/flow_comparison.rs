@@ -60,6 +60,7 @@ fn target(args: &FlowComparisonArgs) -> Result<Tolerance, CommandFailure> {
     let floor = argument::span("--delay-floor", &args.delay_floor)?;
     Ok(Tolerance {
         rate: args.rate_tolerance,
+        fct: args.fct_tolerance,
         delay: args.delay_tolerance,
         delay_floor_ns: floor.unsigned_ps() as f64 / 1e3,
     })
@@ -138,6 +139,7 @@ fn rows(run: &RunSides) -> Vec<ComparisonRow> {
         let rate = ComparisonRow::new(name, "rate", RowUnit::Rate, &sides.rate_bps, sides.rate_holds);
         rows.push(ComparisonRow { base_rtt, ..rate });
         rows.push(ComparisonRow::new("", "round trip", RowUnit::Time, &sides.rtt_ns, None));
+        rows.push(ComparisonRow::new("", "completion time", RowUnit::Time, &sides.fct_ns, sides.fct_holds));
     };
     for sides in &run.flows {
         flow(&format!("flow {}", numbers(&sides.flows)), sides);
@@ -267,11 +269,13 @@ fn describe(sides: &FlowComparison) -> String {
         }
         let _ = writeln!(text, "{table}\n");
     }
-    let Tolerance { rate, delay, delay_floor_ns } = sides.target;
+    let Tolerance { rate, fct, delay, delay_floor_ns } = sides.target;
     let _ = writeln!(
         text,
-        "Target: rates within {} %, mean queueing delays within {} % or {}. Drops and marks are of the whole run.",
+        "Target: rates within {} %, completion times within {} %, mean queueing delays within {} % or {}. Drops and marks \
+         are of the whole run.",
         rate * 100.0,
+        fct * 100.0,
         delay * 100.0,
         time(delay_floor_ns),
     );

@@ -135,7 +135,7 @@ fn two_results_flow_by_flow() {
         "mean of flows 0 to 3",
         "queueing delay",
         "Jain's index",
-        "Target: rates within 10 %, mean queueing delays within 15 % or 500.0 us.",
+        "Target: rates within 10 %, completion times within 10 %, mean queueing delays within 15 % or 500.0 us.",
     ] {
         assert!(same.out.contains(part), "no `{part}` in {same}");
     }
@@ -179,6 +179,7 @@ fn flow_comparison_rejects_invalid_arguments() {
         ("--flows --from 1s", &["the window of time from 1.000 s", "is empty"][..]),
         ("--flows --from soon", &["--from"]),
         ("--flows --rate-tolerance -1", &["-1 is not a relative difference from 0 to 10, such as 0.05 or 5%"]),
+        ("--flows --fct-tolerance 20", &["20 is not a relative difference from 0 to 10"]),
         ("--flows --delay-floor 3", &["--delay-floor"]),
         ("--flows --tolerance 1", &["--tolerance", "--flows"]),
         ("--markdown x.md", &["--flows"]),

@@ -1,10 +1,10 @@
-//! The same runs on two backends, side by side, flow by flow, over a window of time: rates, round trips and queues. A
-//! view, not a gate: it shows where a target holds.
+//! The same runs on two backends, side by side, flow by flow, over a window of time: rates, round trips and queues; and
+//! completion times. A view, not a gate: it shows where a target holds.
 //!
 //! Means are over time. A flow's rate is the bytes acknowledged in the window divided by the window's length, from the
 //! samples in `flow_samples.parquet`, its start and its end; between samples it is taken to go evenly. A round trip is the mean of
 //! the smoothed one, a queue the mean of its samples in `port_samples.parquet`. Drops and marks are only counted, not sampled:
-//! they are those of the whole run.
+//! they are those of the whole run. A completion time is a flow's own, whenever in the window the flow was active.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +26,8 @@ const ALIKE: f64 = 0.05;
 pub struct Tolerance {
     /// Rates: this share.
     pub rate: f64,
+    /// Completion times: this share.
+    pub fct: f64,
     /// Mean queueing delays: this share,
     pub delay: f64,
     /// or this much.
@@ -34,13 +36,17 @@ pub struct Tolerance {
 
 impl Default for Tolerance {
     fn default() -> Self {
-        Self { rate: 0.10, delay: 0.15, delay_floor_ns: 500_000.0 }
+        Self { rate: 0.10, fct: 0.10, delay: 0.15, delay_floor_ns: 500_000.0 }
     }
 }
 
 impl Tolerance {
     fn rate_holds(&self, sides: &Paired) -> Option<bool> {
         Some(sides.difference?.abs() <= self.rate * sides.a?)
+    }
+
+    fn fct_holds(&self, sides: &Paired) -> Option<bool> {
+        Some(sides.difference?.abs() <= self.fct * sides.a?)
     }
 
     fn delay_holds(&self, sides: &Paired) -> Option<bool> {
@@ -99,6 +105,10 @@ pub struct FlowSides {
     pub rate_holds: Option<bool>,
     /// The mean over time of the smoothed round trip.
     pub rtt_ns: Paired,
+    /// Time from start to completion; null where the flow, or one of a group, did not complete.
+    pub fct_ns: Paired,
+    /// Set if the completion times are within the target; null without both.
+    pub fct_holds: Option<bool>,
 }
 
 /// A sampled port.
@@ -142,6 +152,10 @@ pub struct RunSides {
     pub jain: Paired,
     /// Sampled ports.
     pub ports: Vec<PortSides>,
+    /// Packets lost in the whole run.
+    pub drops: Paired,
+    /// Marks at ports in the whole run.
+    pub marks: Paired,
     /// Packets lost per second of the whole run.
     pub drops_per_s: Paired,
     /// Marks at ports per second of the whole run.
@@ -212,6 +226,7 @@ fn one(a: &RunResults, b: &RunResults, requested: TimeWindow, target: Tolerance)
         let rates: Vec<u64> = flows.iter().filter_map(|flow| of(&flow.rate_bps)).map(|bps| bps as u64).collect();
         Jain::of(&rates).filter(|_| rates.len() >= 2).map(Jain::index)
     };
+    let count = |of: fn(&RunResults) -> u64| Paired::new(Some(of(a) as f64), Some(of(b) as f64));
     let a_second = |of: fn(&RunResults) -> u64| {
         let per_s = |run: &RunResults| (run.summary.end_ns > 0.0).then(|| of(run) as f64 * 1e9 / run.summary.end_ns);
         Paired::new(per_s(a), per_s(b))
@@ -229,6 +244,8 @@ fn one(a: &RunResults, b: &RunResults, requested: TimeWindow, target: Tolerance)
         jain: Paired::new(index(|rate| rate.a), index(|rate| rate.b)),
         flows,
         ports,
+        drops: count(|run| run.summary.network.drops),
+        marks: count(|run| run.summary.network.ecn_marks),
         drops_per_s: a_second(|run| run.summary.network.drops),
         marks_per_s: a_second(|run| run.summary.network.ecn_marks),
     })
@@ -240,6 +257,7 @@ struct WindowActivity<'a> {
     law: &'a str,
     rate_bps: f64,
     rtt_ns: Option<f64>,
+    fct_ns: Option<f64>,
 }
 
 /// The sampled flows that were active in the window, by number and ends: two hosts' flows of one number need not be
@@ -267,6 +285,7 @@ fn window_activity(run: &RunResults, window: MeasuredWindow) -> BTreeMap<(u32, u
             law: run.flows.laws.get(row.law as usize).map_or("", String::as_str),
             rate_bps: bytes.max(0.0) * 8e9 / (window.to - window.from),
             rtt_ns: time_mean(&rtts.map(|&(time, _, rtt)| (time, rtt as f64)).collect::<Vec<_>>()),
+            fct_ns: row.completed.is_set().then(|| last - started),
         };
         Some(((flow, row.src, row.dst), activity))
     });
@@ -282,6 +301,7 @@ fn flows(a: &RunResults, b: &RunResults, window: MeasuredWindow, target: &Tolera
         let (a, b) = (a.get(key), b.get(key));
         let known = a.or(b)?;
         let rate_bps = Paired::new(a.map(|it| it.rate_bps), b.map(|it| it.rate_bps));
+        let fct_ns = Paired::new(a.and_then(|it| it.fct_ns), b.and_then(|it| it.fct_ns));
         Some(FlowSides {
             flows: vec![key.0],
             law: known.law.to_owned(),
@@ -290,6 +310,8 @@ fn flows(a: &RunResults, b: &RunResults, window: MeasuredWindow, target: &Tolera
             rate_holds: target.rate_holds(&rate_bps),
             rate_bps,
             rtt_ns: Paired::new(a.and_then(|it| it.rtt_ns), b.and_then(|it| it.rtt_ns)),
+            fct_holds: target.fct_holds(&fct_ns),
+            fct_ns,
         })
     });
     both.collect()
@@ -326,6 +348,11 @@ fn mean_of(group: &[&FlowSides], target: &Tolerance) -> FlowSides {
         stats::mean_real(&group.iter().filter_map(|flow| of(flow)).collect::<Vec<_>>())
     };
     let rate_bps = Paired::new(mean(&|flow| flow.rate_bps.a), mean(&|flow| flow.rate_bps.b));
+    // A mean of those that completed would favour the side on which the slow ones did not.
+    let mean_if_all = |of: fn(&FlowSides) -> Option<f64>| {
+        group.iter().map(|flow| of(flow)).collect::<Option<Vec<_>>>().and_then(|all| stats::mean_real(&all))
+    };
+    let fct_ns = Paired::new(mean_if_all(|flow| flow.fct_ns.a), mean_if_all(|flow| flow.fct_ns.b));
     let mut flows: Vec<u32> = group.iter().flat_map(|flow| flow.flows.iter().copied()).collect();
     flows.sort_unstable();
     FlowSides {
@@ -336,6 +363,8 @@ fn mean_of(group: &[&FlowSides], target: &Tolerance) -> FlowSides {
         rate_holds: target.rate_holds(&rate_bps),
         rate_bps,
         rtt_ns: Paired::new(mean(&|flow| flow.rtt_ns.a), mean(&|flow| flow.rtt_ns.b)),
+        fct_holds: target.fct_holds(&fct_ns),
+        fct_ns,
     }
 }
 
@@ -494,6 +523,8 @@ mod tests {
         close(port.delay_ns.difference, 0.48e6);
         assert_eq!(port.delay_holds, Some(true));
         close(found.jain.a, 1e16 / (2.0 * (36e14 + 16e14)));
+        close(found.drops.a, 6.0);
+        close(found.marks.b, 300.0);
         close(found.drops_per_s.a, 2.0);
         close(found.marks_per_s.b, 100.0);
         // Two flows of different round trips are not a group.
@@ -571,6 +602,31 @@ mod tests {
         // Not even on one side, and it is not listed; an end past the run's is the run's.
         let found = sides(&b, &b, requested(2_050, 9_000));
         assert_eq!((found.flows.len(), found.to_ns, found.jain.a), (1, 3e9, None));
+    }
+
+    #[test]
+    fn completion_times_are_compared_where_all_flows_completed() {
+        let base = Span::from_ms(1);
+        let mut a = run(&[(base, 8_000_000, MS), (base, 8_000_000, MS)], 0);
+        let mut b = a.clone();
+        for (run, completed) in [(&mut a, [1_000, 2_000]), (&mut b, [1_050, 2_250])] {
+            for (row, completed) in run.flows.rows.iter_mut().zip(completed) {
+                (row.started, row.completed) = (Time::from_ms(500), Time::from_ms(completed));
+            }
+        }
+        let complete = TimeWindow { from: Some(Span::ZERO), to: None };
+        let found = sides(&a, &b, complete);
+        // 500 and 550 ms are within 10 %, 1,500 and 1,750 ms are not.
+        close(found.flows[0].fct_ns.a, 5e8);
+        close(found.flows[0].fct_ns.b, 5.5e8);
+        assert_eq!((found.flows[0].fct_holds, found.flows[1].fct_holds), (Some(true), Some(false)));
+        close(found.groups[0].fct_ns.a, 1e9);
+        close(found.groups[0].fct_ns.b, 1.15e9);
+        b.flows.rows[1].completed = Time::NEVER;
+        let found = sides(&a, &b, complete);
+        assert_eq!((found.flows[1].fct_ns.b, found.flows[1].fct_holds), (None, None));
+        assert_eq!((found.groups[0].fct_ns.b, found.groups[0].fct_holds), (None, None));
+        close(found.groups[0].fct_ns.a, 1e9);
     }
 
     #[test]
