@@ -182,6 +182,11 @@ impl ControlLaw for Strait {
         match *notification {
             Notification::BaseRtt(base_rtt) => self.base_rtt = base_rtt,
             Notification::Mss(mss) => drop(self.window.follow(mss)),
+            // The first packet after a pause was sent after the end of the epoch before, and its feedback alone is no epoch.
+            Notification::Resumed { .. } => {
+                self.epoch = Epoch::begin(Time::NEVER);
+                self.adapt = QuickAdapt::begin(Time::NEVER);
+            }
             _ => {}
         }
     }
@@ -270,6 +275,20 @@ mod tests {
 
     /// With twice the base RTT the pace is halved, a period's cut is halved, and Quick Adapt acts after 29.4 us instead
     /// of 14.7.
+    /// A handshake's acknowledgement begins the first epoch, and the first packet after a pause is sent long after its end.
+    #[test]
+    fn an_epoch_does_not_span_a_pause() {
+        for (resumes, cuts) in [(true, 0), (false, 1)] {
+            let mut law = law(|_| {});
+            law.on_ack(&ack(&PATH, 0));
+            if resumes {
+                law.on_notification(&Notification::Resumed { now: Time::from_us(1_000) });
+            }
+            law.on_ack(&marked(&PATH, 1_014));
+            assert_eq!(law.actions().cuts, cuts);
+        }
+    }
+
     #[test]
     fn a_new_base_rtt_moves_the_pace_the_cut_and_quick_adapt() {
         let after_base_rtt_change = |change: fn(&mut Params)| {

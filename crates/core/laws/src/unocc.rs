@@ -190,6 +190,11 @@ impl ControlLaw for UnoCc {
                 self.qa_period = base_rtt.scaled(self.params.qa_period);
             }
             Notification::Mss(mss) => drop(self.window.follow(mss)),
+            // The first packet after a pause was sent after the end of the epoch before, and its feedback alone is no epoch.
+            Notification::Resumed { .. } => {
+                self.begin_epoch(Epoch::begin(Time::NEVER));
+                self.adapt = QuickAdapt::begin(Time::NEVER);
+            }
             _ => {}
         }
     }
@@ -288,6 +293,20 @@ mod tests {
         law.on_ack(&marked(&PATH, 14));
         assert_eq!(law.send_limits().window.get(), 175_000 - 13_124);
         assert_eq!(law.actions().cuts, 1);
+    }
+
+    /// A handshake's acknowledgement begins the first epoch, and the first packet after a pause is sent long after its end.
+    #[test]
+    fn an_epoch_does_not_span_a_pause() {
+        for (resumes, cuts) in [(true, 0), (false, 1)] {
+            let mut law = law(|_| {});
+            law.on_ack(&ack(&PATH, 0));
+            if resumes {
+                law.on_notification(&Notification::Resumed { now: Time::from_us(1_000) });
+            }
+            law.on_ack(&marked(&PATH, 1_014));
+            assert_eq!(law.actions().cuts, cuts);
+        }
     }
 
     #[test]
