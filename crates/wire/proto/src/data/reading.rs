@@ -291,11 +291,12 @@ impl Data {
         Ok(())
     }
 
-    /// Sets the buffer of a stream to two windows: the data in flight, and the data that may be sent when that is
-    /// acknowledged. More would only fill the processor's caches.
+    /// Sets the buffer of a stream to four windows. A lost packet is acknowledged 2.25 round trips after it was sent at the
+    /// earliest, and 3.5 if its retransmission is lost, too: each loss is detected after a round trip and the reordering window.
+    /// All that is sent meanwhile stays in the buffer. More would only fill the processor's caches.
     fn size_buffers(&mut self) {
         let max_buffer = self.shared.settings.send_buffer;
-        let wanted = self.channel.send_limits().window.get().saturating_mul(2);
+        let wanted = self.channel.send_limits().window.get().saturating_mul(4);
         self.frame_queue().streams.set_send_buffer(wanted.clamp(MIN_SEND_BUFFER.min(max_buffer), max_buffer));
     }
 

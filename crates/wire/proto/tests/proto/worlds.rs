@@ -114,6 +114,24 @@ fn paths_stay_if_all_are_silent() {
     }
 }
 
+/// A window of 1.05 BDPs keeps the link busy while a few lost packets are detected and retransmitted: 2.25 round trips, in which
+/// more than two windows are sent. So the transfer takes no longer than without the loss, but for the time of the lost bytes.
+#[test]
+fn a_loss_does_not_stop_the_sender() {
+    let run = |black_hole| {
+        let mut scene = Scene::ideal(Rate::from_mbps(400), Span::from_ms(10));
+        scene.jobs = vec![StreamJob { from: NetworkEnd::Client, bytes: 30_000_000, message: true, echo: false }];
+        (scene.law, scene.window) = ("fixed,window=1050000", 16 << 20);
+        scene.conditions.black_hole = black_hole;
+        World::new(scene).run(Time::from_ms(60_000)).done
+    };
+    let undisturbed = run((Time::NEVER, Time::NEVER));
+    // Seven packets at 400 Mb/s are 0.2 ms.
+    let lossy = run((Time::from_ms(300), Time::from_ms(300) + Span::from_us(200)));
+    let delay = lossy.since(undisturbed);
+    assert!(delay > Span::ZERO && delay < Span::from_ms(2), "{delay}");
+}
+
 /// Cubic fills a queue of ten round trips. With On-Ramp the mean transit time of datagrams is at most two thirds of that, and
 /// the transfer takes longer, as in the simulator: 2.52 s there without On-Ramp, and 3.34 s with it.
 #[test]
