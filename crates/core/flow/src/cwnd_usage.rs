@@ -11,7 +11,8 @@
 //! pipeACK is undefined until a packet is acknowledged that was sent after the first acknowledgement. In slow start a window
 //! is twice what was acknowledged in the round trip before it (§4.2): so pipeACK is compared with the window at the beginning
 //! of a round trip, not with what has grown in it since. A window without room for another packet is full, so it may be one
-//! packet more. An episode of losses or marks begins with the first of
+//! packet more. A sender may begin anew with the initial window at any time (RFC 5681 §4.1), so that window counts as used:
+//! otherwise the few bytes of a handshake would slow down slow start. An episode of losses or marks begins with the first of
 //! them that was sent after the last episode began (as laws have it), and its recovery ends with the first acknowledgement of
 //! a packet that left after that. "R" is what was sent again in between.
 
@@ -31,7 +32,9 @@ pub enum Validation {
     /// Linux's rule (RFC 2861 §3.2; `tcp_cwnd_validate`): after a retransmission timeout in which the window was never full,
     /// it falls half of the way to the used amount.
     Linux,
-    /// RFC 7661: a loss or mark cuts the used amount, and five minutes without use halve the window.
+    /// RFC 7661: a loss or mark cuts the used amount, and five minutes without use halve the window. A window does not grow
+    /// either by the acknowledgement of a packet since which neither it nor the pacer has limited the sender (RFC 9002 §7.8):
+    /// the NIC was slower.
     Rfc7661,
 }
 
@@ -59,6 +62,11 @@ pub(crate) struct CwndUsage {
     restart: bool,
     /// Last time at which a packet was sent.
     last_sent: Option<Time>,
+    /// Last time at which the window was full.
+    full_at: Option<Time>,
+    /// Last time at which the pacer delayed packets, unless data ran out since then with the window not full: with so
+    /// little data the window would not have been full without pacing, either (RFC 9002 §7.8).
+    paced_at: Option<Time>,
     validation: Option<Box<Unused>>,
 }
 
@@ -109,10 +117,15 @@ pub(crate) struct PipeSample {
 }
 
 impl Unused {
-    /// Returns whether half of a window is in use, by RFC 7661. A window may be a packet larger than what fills it.
+    /// Returns whether a window may grow: half of it is in use, by RFC 7661, or it is the initial one. A window may be a packet
+    /// larger than what fills it.
     fn is_valid(&self, window: Bytes, mss: u32) -> bool {
+        let window = window.min(self.round_window);
+        if window <= self.initial {
+            return true;
+        }
         let pipe = self.pipe.max().map(|pipe| pipe.saturating_add(Bytes::new(mss.into())));
-        validation::is_valid(window.min(self.round_window), pipe)
+        validation::is_valid(window, pipe)
     }
 }
 
@@ -133,7 +146,7 @@ impl CwndUsage {
                 episode_at: None,
             })
         });
-        Self { restart: rules.restart, last_sent: None, validation }
+        Self { restart: rules.restart, last_sent: None, full_at: None, paced_at: None, validation }
     }
 
     /// Returns the notification for the law before a packet is sent, if everything sent before is acknowledged;
@@ -150,6 +163,33 @@ impl CwndUsage {
         if let Some(episode) = self.validation.as_mut().and_then(|unused| unused.episode.as_mut()) {
             episode.resent += retransmitted;
         }
+    }
+
+    /// Records a limit that is in effect after a packet was sent: the window has no room for a packet of `mss` bytes, or the
+    /// pacer delays the next one.
+    #[inline]
+    pub(crate) fn note_limits<L>(&mut self, now: Time, law_state: &LawState<L>, mss: u32) {
+        if law_state.is_full(mss) {
+            self.full_at = Some(now);
+        }
+        if law_state.pacer.next() > now {
+            self.paced_at = Some(now);
+        }
+    }
+
+    /// Records that nothing is left to send while the window has room.
+    pub(crate) fn note_lack(&mut self) {
+        self.paced_at = None;
+    }
+
+    /// Returns whether neither window nor pacer has limited the sender since a packet was sent at `sent_at`.
+    pub(crate) fn is_unlimited_since(&self, sent_at: Time) -> bool {
+        self.full_at.max(self.paced_at).is_none_or(|at| at < sent_at)
+    }
+
+    /// Returns whether the rules are those of RFC 7661.
+    pub(crate) fn follows_rfc7661(&self) -> bool {
+        self.validation.as_ref().is_some_and(|unused| unused.rule == Validation::Rfc7661)
     }
 
     /// Records that no more packets are sent for now, because the window has no room for a packet of `mss` bytes or for
@@ -175,11 +215,16 @@ impl CwndUsage {
         validation::after_timeout(law_state.send_limits.window, used, unused.initial)
     }
 
-    /// Returns whether a window is in use, so that it may grow. `mss` is the payload of a full packet. Call it before an
-    /// acknowledgement is passed to the law.
-    pub(crate) fn is_valid(&self, window: Bytes, mss: u32) -> bool {
-        let unused = self.validation.as_ref().filter(|unused| unused.rule == Validation::Rfc7661);
-        unused.is_none_or(|unused| unused.is_valid(window, mss))
+    /// Prepares for the acknowledgement of a packet sent at `sent_at`, which is about to be passed to the law. Returns whether
+    /// the window is in use, so that it may grow. `mss` is the payload of a full packet.
+    pub(crate) fn before_ack(&mut self, now: Time, sent_at: Time, window: Bytes, mss: u32) -> bool {
+        let unused = self.validation.as_mut().filter(|unused| unused.rule == Validation::Rfc7661);
+        unused.is_none_or(|unused| {
+            if sent_at >= unused.round_since {
+                (unused.round_since, unused.round_window) = (now, window);
+            }
+            unused.is_valid(window, mss)
+        })
     }
 
     /// Records the acknowledgement of a packet. Returns the notification for the law after that.
@@ -188,9 +233,6 @@ impl CwndUsage {
         let unused = self.validation.as_mut().filter(|unused| unused.rule == Validation::Rfc7661)?;
         if sent_at >= *unused.acked_since.get_or_insert(now) {
             unused.pipe.sample(now, delivered, SAMPLING.max(rtt.times(3)));
-        }
-        if sent_at >= unused.round_since {
-            (unused.round_since, unused.round_window) = (now, window);
         }
         if unused.episode_at.is_some_and(|began| sent_at >= began)
             && let Some(UsagePeriod { pipe, flight, resent }) = unused.episode.take()

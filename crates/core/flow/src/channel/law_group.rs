@@ -12,11 +12,6 @@ use crate::law_state::{Lack, LawState};
 pub(super) struct LawGroup<L> {
     pub(super) law_state: LawState<L>,
     pub(super) usage: CwndUsage,
-    /// Last time at which the window was full.
-    pub(super) full_at: Option<Time>,
-    /// Last time at which the pacer delayed packets, unless data ran out since then with the window not full: with so
-    /// little data the window would not have been full without pacing, either (RFC 9002 §7.8).
-    pub(super) paced_at: Option<Time>,
     /// Reason why nothing was left to send after the last packet; none if there was more to send.
     pub(super) ran_out: Option<Lack>,
     /// Payload of a full packet as last reported to the law; none if the last report was for another path.
@@ -26,21 +21,14 @@ pub(super) struct LawGroup<L> {
 impl<L: ControlLaw> LawGroup<L> {
     pub(super) fn new(config: &ChannelConfig, law: L, now: Time) -> Self {
         let usage = CwndUsage::new(config.usage, law.send_limits().window, now);
-        Self {
-            law_state: LawState::new(law, now),
-            usage,
-            full_at: None,
-            paced_at: None,
-            ran_out: None,
-            mss: Some(config.mss),
-        }
+        Self { law_state: LawState::new(law, now), usage, ran_out: None, mss: Some(config.mss) }
     }
 
     /// Resets all state, with this law, except for what late acknowledgements refer to.
     pub(super) fn reset(&mut self, config: &ChannelConfig, law: L, now: Time) {
         self.usage = CwndUsage::new(config.usage, law.send_limits().window, now);
         self.law_state.reset(law, now);
-        (self.full_at, self.paced_at, self.ran_out) = (None, None, None);
+        self.ran_out = None;
         self.mss = Some(config.mss);
     }
 }

@@ -24,6 +24,7 @@ pub use config::{ChannelConfig, MAX_OUTSTANDING};
 pub use data_source::{DataSource, PacketContent, ReturnReason};
 use law_group::LawGroup;
 use subflow::SubflowState;
+pub(crate) use timeout_state::PROBES;
 use timeout_state::{TimedOutRange, TimeoutState};
 
 use crate::ack_ranges::{AckError, AckRanges};
@@ -430,12 +431,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         let then = self.poll(now);
         let timing = self.config.timing;
         let (state, group) = self.parts(chosen);
-        if group.law_state.is_full(state.mss) {
-            group.full_at = Some(now);
-        }
-        if group.law_state.pacer.next() > now {
-            group.paced_at = Some(now);
-        }
+        group.usage.note_limits(now, &group.law_state, state.mss);
         if then != SendState::Now {
             let timeout = state.out.timeout(&timing);
             if let Some(notification) = group.usage.after_burst(now, &group.law_state, state.mss, timeout) {
@@ -451,7 +447,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
             if !group.law_state.run_out(lack) {
                 continue;
             }
-            group.paced_at = None;
+            group.usage.note_lack();
             if law == usize::from(chosen_law) {
                 self.subflows[usize::from(chosen)].out.mark_limited(number, &group.law_state);
             }
@@ -556,9 +552,9 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         let left = self.work.bytes_remaining().map_or(Bytes::MAX, Bytes::new);
         let rate_change = self.rate_change;
         let (state, group) = self.parts(subflow);
-        let LawGroup { law_state, usage, full_at, paced_at, .. } = group;
-        let limited = !usage.is_valid(law_state.send_limits.window, state.mss);
-        let unfilled = (*full_at).max(*paced_at).is_none_or(|at| at < record.sent_at);
+        let LawGroup { law_state, usage, .. } = group;
+        let limited = !usage.before_ack(now, record.sent_at, law_state.send_limits.window, state.mss);
+        let unfilled = usage.is_unlimited_since(record.sent_at);
         let batch = Batch {
             number,
             record,

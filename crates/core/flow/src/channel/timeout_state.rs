@@ -9,7 +9,7 @@ use crate::ranges::Range;
 
 /// Maximum number of consecutive timer expirations that only send probes. At the next one, content in flight is
 /// returned to the work (RFC 9002 §7.6: three).
-const PROBES: u8 = 2;
+pub(crate) const PROBES: u8 = 2;
 
 /// Packets of a subflow that timeouts declared lost, kept until an acknowledgement shows whether they arrived.
 #[derive(Clone, Copy, Debug)]

@@ -150,7 +150,10 @@ impl<L: ControlLaw> Sender<L> {
             self.before_reduction(now, sent_at, acked);
         }
         let (window, mss) = (self.law().send_limits().window, self.config.mss);
-        let unused = self.tcp.as_ref().is_some_and(|tcp| !tcp.usage.is_valid(window, mss));
+        let unused = self.tcp.as_mut().is_some_and(|tcp| {
+            let unlimited = tcp.usage.follows_rfc7661() && tcp.usage.is_unlimited_since(sent_at);
+            !tcp.usage.before_ack(now, sent_at, window, mss) || unlimited
+        });
         (self.is_reducing() || unused, self.window_before())
     }
 
@@ -254,12 +257,17 @@ impl<L: ControlLaw> Sender<L> {
     /// Records that a packet was sent.
     pub(super) fn note_sent(&mut self, now: Time, segment: &Segment) {
         let (timing, mss, bytes) = (self.timing(), self.config.mss, Bytes::new(segment.bytes.into()));
+        let has_more = self.next_bytes().is_some();
         let subflow = self.subflows.get(0);
         let Some(tcp) = &mut self.tcp else { return };
         if let Some(reduction) = &mut tcp.reduction {
             reduction.out += bytes;
         }
         tcp.usage.sent(now, if segment.attempt == 1 { Bytes::ZERO } else { bytes });
+        tcp.usage.note_limits(now, &subflow.law_state, mss);
+        if !has_more && subflow.law_state.in_flight < subflow.law_state.send_limits.window {
+            tcp.usage.note_lack();
+        }
         if segment.then != SendState::Now
             && let Some(notification) =
                 tcp.usage.after_burst(now, &subflow.law_state, mss, subflow.out.timeout(&timing))

@@ -90,6 +90,32 @@ impl TcpFlow {
     }
 }
 
+/// Ten packets are sent, a microsecond apart, into a window of 20. With RFC 7661's validation the acknowledgement of the first
+/// does not count for the window, because the NIC was slower than it. Once the window has been full, acknowledgements count.
+#[test]
+fn a_window_that_the_nic_does_not_fill_is_unused() {
+    for (validation, is_unused) in [(Validation::Off, false), (Validation::Rfc7661, true)] {
+        let tcp = TcpConfig { usage: CwndValidationConfig { restart: false, validation }, ..TcpConfig::NONE };
+        let events = Rc::new(RefCell::new(TcpEvents::default()));
+        let law = Halves { window: 20, events: Rc::clone(&events) };
+        let config = FlowConfig { tcp, ..FlowConfig::new(Bytes::new(1_000_000), MSS, RTT) };
+        let mut sender = Sender::new(config, law, Time::ZERO);
+        for us in 0..10 {
+            sender.send(Time::from_us(us));
+        }
+        let mut ack = |sender: &mut Sender<Halves>, us, seq| {
+            let header = AckHeader { seq, covers: 1, cumulative: seq + 1, marked: false, attempt: 1 };
+            sender.on_ack(Time::from_us(us), &header, &[]);
+        };
+        ack(&mut sender, 100, 0);
+        while sender.poll(Time::from_us(100)) == SendState::Now {
+            sender.send(Time::from_us(100));
+        }
+        ack(&mut sender, 101, 1);
+        assert_eq!(events.borrow().limited_elsewhere, [is_unused, false], "{validation:?}");
+    }
+}
+
 const PRR: TcpConfig = TcpConfig { prr: true, ..TcpConfig::NONE };
 const NONE: TcpConfig = TcpConfig::NONE;
 
