@@ -694,8 +694,8 @@ class TcpTable(Table):
     validation: Literal["off", "linux", "rfc7661"] | None = None
     """Treatment of a window that a flow does not use, beyond not growing it. `linux`: after one retransmission
     timeout in which it was never full, it falls half of the way to what was used. `rfc7661`: a loss or mark cuts
-    what was in use, and the window is halved after five minutes. For the same laws. Takes "off", "linux" or
-    "rfc7661". Default: "off"."""
+    what was in use, and the window is halved after five minutes; a window that a slower NIC leaves unfilled does
+    not grow, either. The cuts are for the same laws. Takes "off", "linux" or "rfc7661". Default: "off"."""
     remember_ssthresh: bool | None = None
     """Remembers for each destination the window at which slow start ended (ssthresh), and starts new connections
     there with it: `tcp_no_metrics_save` is off, and since Linux 5.6 `tcp_no_ssthresh_metrics_save` too. Takes true
@@ -731,16 +731,16 @@ class HostOverrides(Table):
     """As in `[host]`. Takes a time such as "2ms" or "14us"."""
     law_sees_timeouts: bool | None = None
     """As in `[host]`. Takes true or false."""
-    rto_per: Literal["flow", "packet"] | None = None
-    """As in `[host]`. Takes "flow" or "packet"."""
+    rto_per: Literal["flow", "packet", "probe"] | None = None
+    """As in `[host]`. Takes "flow", "packet" or "probe"."""
     recovery: Literal["selective", "go-back-n"] | None = None
     """As in `[host]`. Takes "selective" or "go-back-n"."""
     nack_interval: str | None = None
     """As in `[host]`. Takes a time such as "2ms" or "14us"."""
     acks: Literal["all", "nack-only"] | None = None
     """As in `[host]`. Takes "all" or "nack-only"."""
-    pace: Literal["payload", "wire"] | None = None
-    """As in `[host]`. Takes "payload" or "wire"."""
+    pace: Literal["payload", "wire", "transport"] | None = None
+    """As in `[host]`. Takes "payload", "wire" or "transport"."""
     catch_up: bool | None = None
     """As in `[host]`. Takes true or false."""
     window_check: Literal["strict", "overshoot"] | None = None
@@ -1092,11 +1092,14 @@ class Host(Table):
     """Maximum retransmission timeout. Takes a time such as "2ms" or "14us". Default: "4s"."""
     law_sees_timeouts: bool | None = None
     """Notifies laws of timeouts. Takes true or false. Default: true."""
-    rto_per: Literal["flow", "packet"] | None = None
+    rto_per: Literal["flow", "packet", "probe"] | None = None
     """`flow`: one retransmission timer per flow, which each ACK restarts; it follows the RTT and backs off.
     `packet`: one timer per packet, which expires `rto_min` after the packet left (at least 5/4 of the base RTT),
     declares that packet alone lost and does not back off. Its automatic length counts queues of the reverse path
-    only where ACKs wait in them (no `control_priority`). Takes "flow" or "packet". Default: "flow"."""
+    only where ACKs wait in them (no `control_priority`). `probe`: as `flow`, with the timers of the transport
+    (RACK-TLP): packets sent before an acknowledged one are lost after a round trip and `reorder_window`, and at the
+    first two timeouts in a row only the oldest packet is sent again, without a notification of the law. Its
+    automatic length is the base RTT, `ack_delay` and 2 ms. Takes "flow", "packet" or "probe". Default: "flow"."""
     recovery: Literal["selective", "go-back-n"] | None = None
     """`selective`: missing packets are retransmitted. `go-back-n`: receivers accept packets in order only and
     request all from the first missing one on. Takes "selective" or "go-back-n". Default: "selective"."""
@@ -1110,9 +1113,10 @@ class Host(Table):
     let flows send. Needs `recovery = "go-back-n"`, and refuses `ack_every` over 1. Where a scheme sets `acks` and
     not `ack_every`, the `ack_every` of `[host]` is for the other schemes. Takes "all" or "nack-only". Default:
     "all"."""
-    pace: Literal["payload", "wire"] | None = None
+    pace: Literal["payload", "wire", "transport"] | None = None
     """Bytes that a law's pacing rate counts. `payload`: payload only. `wire`: headers too, as in NICs that pace.
-    Takes "payload" or "wire". Default: "payload"."""
+    `transport`: the transport's headers and its AEAD tag, 34 bytes a packet, but not those of UDP and IP. Takes
+    "payload", "wire" or "transport". Default: "payload"."""
     catch_up: bool | None = None
     """Lets pacing catch up on packets that a full window or a busy NIC held back. Takes true or false. Default:
     true."""

@@ -30,7 +30,8 @@ pub enum LossTimer {
     /// [`LossTimer::Flow`] with probes (RFC 8985 §7, RFC 9002 §6.2): at the first two consecutive expirations nothing is
     /// lost, and one more packet may be sent. Its acknowledgement shows which packets are missing, without a timeout's cut.
     /// In addition, packets sent before an acknowledged one are lost once they are a round trip and the reordering window
-    /// old, though no acknowledgement arrives then (RFC 8985 §6.2, step 5). Only a [`crate::Channel`] has it.
+    /// old, though no acknowledgement arrives then (RFC 8985 §6.2, step 5). A [`crate::Sender`] without coding approximates the
+    /// probes: it sends the oldest packet again, if the window has room for it.
     Probe,
 }
 
@@ -402,6 +403,11 @@ impl<C: Copy> Outstanding<C> {
     /// Backs off after a timeout.
     pub(crate) fn back_off(&mut self) {
         self.rtt.back_off();
+    }
+
+    /// Returns the number of consecutive timeouts since the last acknowledgement.
+    pub(crate) fn backoff(&self) -> u32 {
+        self.rtt.backoff()
     }
 
     /// Returns the expiry of the timeout of a packet sent at `sent_at`.

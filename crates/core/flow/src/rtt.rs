@@ -43,6 +43,11 @@ impl RttEstimator {
         self.backoff += 1;
     }
 
+    /// Returns the number of consecutive timeouts.
+    pub(crate) fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
     pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 0;
     }

@@ -59,7 +59,7 @@ pub use build::{
 };
 pub use check::{CheckReport, CheckedRun, check};
 pub use class::FlowClass;
-pub use config::{Cause, Config};
+pub use config::{Cause, Config, TRANSPORT_HEADER};
 pub use decode::{Located, NamedValues, replacement};
 pub use distribution::Distribution;
 pub use error::{Colour, Diagnostic, Error, SourceLocation, SourceSpan, escape_controls, nearest};

@@ -6,7 +6,7 @@
 
 use laws::catalog::LawKind;
 
-use crate::config::{Auto, Host, LAW_PARAMS, LoadBalancingConfig, PathTable};
+use crate::config::{Auto, Host, LAW_PARAMS, LoadBalancingConfig, LossTimerWord, PaceWord, PathTable, TcpTable};
 use crate::decode::ChangedKey;
 use crate::error::{Error, SourceSpan, SpannedError, listed};
 use crate::run::Run;
@@ -90,6 +90,13 @@ const LINUX_VALIDATION: Support = Where(
     |host| host.tcp.as_ref().is_some_and(|tcp| tcp.validation.name() == "linux"),
     "\"linux\", which is what Linux does",
 );
+const TRANSPORT_PACE: Support =
+    Where(|host| host.pace == PaceWord::Transport, "\"transport\", which is what it counts");
+const TRANSPORT_TIMER: Support = Where(|host| *host.rto_per == LossTimerWord::Probe, "\"probe\", which are its timers");
+const TRANSPORT_TCP: Support = Where(
+    |host| host.tcp.as_ref().is_some_and(TcpTable::is_of_transport),
+    "{ hystart = false, prr = false, validation = \"rfc7661\" }, which is what it does",
+);
 const LINUX: Support = Where(|_| false, "what Linux does, as in tcp = \"linux\"");
 
 const DECLARED: &[Declared] = &[
@@ -152,15 +159,18 @@ const DECLARED: &[Declared] = &[
     row("Host", "load_balancing", Unsupported, UNO_LB),
     row("Host", "jitter rtt_noise", Inherent, Inherent),
     // Linux hands over segments, has small queues and paces; the transport's own form of it is `--gso-max-size`.
-    row("Host", "tcp gso_size tsq_limit fq", Inherent, Unsupported),
+    row("Host", "gso_size tsq_limit fq", Inherent, Unsupported),
+    row("Host", "tcp", Inherent, TRANSPORT_TCP),
+    row("Host", "pace", Unsupported, TRANSPORT_PACE),
+    row("Host", "rto_per", Unsupported, TRANSPORT_TIMER),
     row("Host", "clock_sigma", Unsupported, FOR_THRESHOLD),
     simulated(
         "Host",
-        "entropies reorder_window rto_min rto_max law_sees_timeouts rto_per recovery nack_interval acks pace catch_up window_check cnp_interval \
+        "entropies reorder_window rto_min rto_max law_sees_timeouts recovery nack_interval acks catch_up window_check cnp_interval \
          cnp_size initial_quantum receiver_credits clock_drift clock_resync int_header int_multi",
     ),
-    row("TcpTable", "hystart prr idle_restart remember_ssthresh", LINUX, Unsupported),
-    row("TcpTable", "validation", LINUX_VALIDATION, Unsupported),
+    row("TcpTable", "hystart prr idle_restart remember_ssthresh", LINUX, TRANSPORT_TCP),
+    row("TcpTable", "validation", LINUX_VALIDATION, TRANSPORT_TCP),
     built("JitterTable", "mean distribution"),
     row("UnoLbTable", "subflows law_per", Unsupported, Supported),
     simulated("UnoLbTable", "recent reroute"),

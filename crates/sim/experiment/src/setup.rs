@@ -164,8 +164,9 @@ pub struct HostConfig {
     pub loss_timer: LossTimer,
     /// Detection and repair of losses.
     pub recovery: Recovery,
-    /// Set if pacing counts headers, as NICs that pace do; otherwise a law's rate is one of payload.
-    pub pace_headers: bool,
+    /// Bytes of each packet that pacing counts in addition to its payload: 0 if a law's rate is one of payload, the header for
+    /// NICs that pace.
+    pub pace_header: u32,
     /// Set if pacing makes up for packets that left late: see [`flow::Pacing::catches_up`].
     pub catches_up: bool,
     /// Set if windows may be exceeded by a part of a packet.
@@ -231,7 +232,7 @@ impl Default for HostConfig {
             law_sees_timeouts: true,
             loss_timer: LossTimer::Flow,
             recovery: Recovery::Selective,
-            pace_headers: false,
+            pace_header: 0,
             catches_up: true,
             overshoots: false,
             tick: Tick::NONE,

@@ -11,7 +11,7 @@ use proto::frame::{MAX_PARITY, Shape};
 use proto::service::Service;
 use proto::settings::{LawMaker, Settings};
 use router::IpVersion;
-use scenario::{BuiltRun, FlowClass, Run};
+use scenario::{BuiltRun, FlowClass, Run, TRANSPORT_HEADER};
 use units::{Bytes, Span};
 
 use super::ip_version;
@@ -23,9 +23,6 @@ use crate::transport_law::{accepted, needs};
 const IDLE_TIMEOUT: Span = Span::from_s(600);
 /// Bytes of a UDP payload that are not frames: packet header and AEAD tag.
 const TRANSPORT_HEADER_AND_SEAL: u64 = 12 + 16;
-/// Bytes of a packet in addition to its IP and UDP headers and payload: the transport's header, its seal, and the head
-/// of a STREAM frame of a stream under a gigabyte (`docs/src/transport.md`).
-const TRANSPORT_OVERHEAD: u32 = 12 + 16 + 6;
 /// An acknowledgement's UDP payload: header, seal, and an ACK frame of one range with its counts.
 const ACK_PAYLOAD: u32 = 12 + 16 + 20;
 /// Streams' windows begin here, as TCP's buffers do in the emulator.
@@ -131,7 +128,7 @@ impl fmt::Display for PacketSizes {
 /// host.
 pub(crate) fn warnings(built: &BuiltRun, version: IpVersion) -> Vec<String> {
     let host = &built.setup.host;
-    let header = ip_udp(version) + TRANSPORT_OVERHEAD;
+    let header = ip_udp(version) + TRANSPORT_HEADER;
     let simulated = PacketSizes { payload: host.mss, header: host.header, ack_size: host.ack_size };
     let real =
         PacketSizes { payload: host.mss + host.header - header, header, ack_size: ip_udp(version) + ACK_PAYLOAD };

@@ -48,9 +48,8 @@ impl<L: ControlLaw> IdleConnection<L> {
         let sender_blocks =
             blocks.zip(config.coding).map(|(blocks, coding)| Box::new(SenderBlocks::new(blocks, coding)));
         let selects =
-            sender_blocks.is_some() || config.loss_timer == LossTimer::Packet || config.tcp != TcpConfig::default();
+            sender_blocks.is_some() || config.loss_timer != LossTimer::Flow || config.tcp != TcpConfig::default();
         debug_assert!(!selects || config.recovery == Recovery::Selective);
-        debug_assert!(config.loss_timer != LossTimer::Probe, "only a channel sends probes");
         self.paths.begin(config.seed, config.number);
         let mut numbers = SendSequence::new(total, config.mss, short, last_bytes);
         if self.subflows.are_several() {

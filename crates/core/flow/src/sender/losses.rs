@@ -4,6 +4,7 @@ use laws::{ControlLaw, LossCause};
 use units::Time;
 
 use super::{AckHeader, LastTransmission, LossTimer, Sender};
+use crate::channel::PROBES;
 use crate::outstanding::{LossEvidence, NotifyLaw, Outstanding};
 
 impl<L: ControlLaw> Sender<L> {
@@ -108,11 +109,34 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
+    /// Sends the oldest packet of a subflow again, without notifying its law, if its timer has expired for the first or second
+    /// consecutive time. Returns whether it has.
+    fn probe(&mut self, now: Time, subflow: u8) -> bool {
+        let out = &mut self.subflows.get_mut(subflow).out;
+        if out.backoff() >= u32::from(PROBES) || self.coded_blocks.is_some() {
+            return false;
+        }
+        out.back_off();
+        if let Some((number, _)) = out.oldest() {
+            self.lose(now, subflow, number);
+            self.subflows.get_mut(subflow).report_losses(now, LossCause::Timeout, NotifyLaw::No);
+        }
+        true
+    }
+
     /// Declares the packets of a subflow's expired retransmission timeout lost, if it has expired. Returns the paths
     /// that lost them, one bit each; none if it was no timeout.
     pub(super) fn lose_overdue(&mut self, now: Time, subflow: u8) -> u64 {
         let timing = self.timing();
+        if timing.loss_timer == LossTimer::Probe {
+            self.lose_while(now, subflow, LossCause::Reordered, |out| {
+                out.next_expired(now, LossEvidence::LaterArrival, &timing)
+            });
+        }
         if !self.subflows.get_mut(subflow).out.rto_expired(now, &timing) {
+            return 0;
+        }
+        if timing.loss_timer == LossTimer::Probe && self.probe(now, subflow) {
             return 0;
         }
         if timing.loss_timer != LossTimer::Packet {

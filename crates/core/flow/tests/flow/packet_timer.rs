@@ -53,14 +53,35 @@ fn acknowledge_the_rest(sender: &mut Sender<LossRecorder>) {
 }
 
 /// The first packet of ten is lost, and no packet was sent late enough after it to prove that. The packet's own timer expires
-/// 150 us after it was sent. The flow's timer restarts with each acknowledgement, the last time at 109 us.
+/// 150 us after it was sent. The flow's timer restarts with each acknowledgement, the last time at 109 us. That of RACK expires a
+/// round trip and the reordering window of a quarter after the packet was sent, because a later one has arrived.
 #[test]
 fn acks_do_not_restart_a_packet_timer() {
-    for (loss_timer, expires_us) in [(LossTimer::Packet, 150), (LossTimer::Flow, 109 + 150)] {
+    for (loss_timer, expires_us) in [(LossTimer::Packet, 150), (LossTimer::Flow, 109 + 150), (LossTimer::Probe, 125)] {
         let mut sender = ten(loss_timer);
         acknowledge_the_rest(&mut sender);
         assert_eq!(sender.next_timer(), Time::from_us(expires_us), "{loss_timer:?}");
     }
+}
+
+/// All ten are lost. At the first two timeouts the oldest packet in flight alone is sent again, and the law is not notified. At
+/// the third all packets are lost.
+#[test]
+fn two_probes_come_before_a_timeout() {
+    let mut sender = ten(LossTimer::Probe);
+    for oldest in 0..2 {
+        let now = sender.next_timer();
+        sender.on_timer(now);
+        assert!(sender.law().0.is_none());
+        assert_eq!(sender.poll(now), SendState::Now);
+        let probe = sender.send(now);
+        assert_eq!((probe.seq, probe.attempt, sender.poll(now)), (oldest, 2, SendState::Blocked));
+        assert_eq!(sender.in_flight(), Bytes::new(10_000));
+    }
+    let now = sender.next_timer();
+    sender.on_timer(now);
+    let loss = sender.law().0.expect("a loss");
+    assert_eq!((loss.cause, sender.stats().timeouts), (LossCause::Timeout, 1));
 }
 
 /// All ten are lost. Each timer applies to its own packet, counts as a timeout, and is reported to the law.

@@ -22,6 +22,9 @@ const ACK_SIZE: NonZeroU16 = match NonZeroU16::new(64) {
     Some(size) => size,
     None => NonZeroU16::MIN,
 };
+/// Bytes of the transport in each packet: 12 of its header, 16 of the AEAD tag, and 6 of the STREAM frame's head in streams under
+/// a gigabyte (`docs/src/transport.md`).
+pub const TRANSPORT_HEADER: u32 = 12 + 16 + 6;
 /// More than any network takes; 44 times as long still is a time.
 const MAX_JITTER: Span = Span::from_s(1);
 const ENTROPIES: NonZeroU16 = match NonZeroU16::new(256) {
@@ -51,11 +54,13 @@ words! {
 
 words! {
     /// Start of the retransmission timer.
-    LossTimerWord, "\"flow\" or \"packet\"" {
+    LossTimerWord, "\"flow\", \"packet\" or \"probe\"" {
         /// The flow's last acknowledgement.
         Flow = "flow",
         /// Each packet's departure.
         Packet = "packet",
+        /// The flow's last acknowledgement, with probes.
+        Probe = "probe",
     }
 }
 
@@ -83,11 +88,13 @@ words! {
 
 words! {
     /// Bytes that a pacing rate counts.
-    PaceWord, "\"payload\" or \"wire\"" {
+    PaceWord, "\"payload\", \"wire\" or \"transport\"" {
         /// Payload only.
         Payload = "payload",
         /// Headers too.
         Wire = "wire",
+        /// Headers of the transport, too.
+        Transport = "transport",
     }
 }
 
@@ -161,7 +168,8 @@ table! {
         idle_restart: bool = true;
         /// Treatment of a window that a flow does not use, beyond not growing it. `linux`: after one retransmission
         /// timeout in which it was never full, it falls half of the way to what was used. `rfc7661`: a loss or mark
-        /// cuts what was in use, and the window is halved after five minutes. For the same laws.
+        /// cuts what was in use, and the window is halved after five minutes; a window that a slower NIC leaves unfilled
+        /// does not grow, either. The cuts are for the same laws.
         validation: ValidationWord = ValidationWord::Off;
         /// Remembers for each destination the window at which slow start ended (ssthresh), and starts new connections
         /// there with it: `tcp_no_metrics_save` is off, and since Linux 5.6 `tcp_no_ssthresh_metrics_save` too.
@@ -203,7 +211,10 @@ layered! {
         /// `flow`: one retransmission timer per flow, which each ACK restarts; it follows the RTT and backs off.
         /// `packet`: one timer per packet, which expires `rto_min` after the packet left (at least 5/4 of the base
         /// RTT), declares that packet alone lost and does not back off. Its automatic length counts queues of the
-        /// reverse path only where ACKs wait in them (no `control_priority`).
+        /// reverse path only where ACKs wait in them (no `control_priority`). `probe`: as `flow`, with the timers of the
+        /// transport (RACK-TLP): packets sent before an acknowledged one are lost after a round trip and `reorder_window`,
+        /// and at the first two timeouts in a row only the oldest packet is sent again, without a notification of the law.
+        /// Its automatic length is the base RTT, `ack_delay` and 2 ms.
         rto_per: Located<LossTimerWord> = Located::default_of(LossTimerWord::Flow);
         /// `selective`: missing packets are retransmitted. `go-back-n`: receivers accept packets in order only and
         /// request all from the first missing one on.
@@ -218,6 +229,7 @@ layered! {
         /// `acks` and not `ack_every`, the `ack_every` of `[host]` is for the other schemes.
         acks: Located<AcksWord> = Located::default_of(AcksWord::All);
         /// Bytes that a law's pacing rate counts. `payload`: payload only. `wire`: headers too, as in NICs that pace.
+        /// `transport`: the transport's headers and its AEAD tag, 34 bytes a packet, but not those of UDP and IP.
         pace: PaceWord = PaceWord::Payload;
         /// Lets pacing catch up on packets that a full window or a busy NIC held back.
         catch_up: bool = true;
@@ -295,6 +307,12 @@ impl OnRampTable {
 }
 
 impl TcpTable {
+    /// Returns whether this is the behaviour of the transport.
+    pub(crate) fn is_of_transport(&self) -> bool {
+        let Self { hystart, prr, idle_restart, validation, remember_ssthresh } = self;
+        !hystart && !prr && *idle_restart && *validation == ValidationWord::Rfc7661 && !remember_ssthresh
+    }
+
     fn config(&self) -> TcpConfig {
         let validation = match self.validation {
             ValidationWord::Off => Validation::Off,
@@ -341,7 +359,7 @@ impl Host {
                 SpannedError::new(on_ramp.gain.origin, "a gain of 0 never learns").label("expected over 0, up to 1")
             );
         }
-        if *self.rto_per == LossTimerWord::Packet && self.recovery != RecoveryWord::Selective {
+        if *self.rto_per != LossTimerWord::Flow && self.recovery != RecoveryWord::Selective {
             return Err(SpannedError::new(
                 self.rto_per.origin,
                 "go-back-n sends everything again, so no packet has a timer alone",
@@ -425,9 +443,14 @@ impl Host {
             loss_timer: match *self.rto_per {
                 LossTimerWord::Flow => LossTimer::Flow,
                 LossTimerWord::Packet => LossTimer::Packet,
+                LossTimerWord::Probe => LossTimer::Probe,
             },
             recovery: self.recovery(),
-            pace_headers: self.pace == PaceWord::Wire,
+            pace_header: match self.pace {
+                PaceWord::Payload => 0,
+                PaceWord::Wire => u32::from(*self.header) + reports,
+                PaceWord::Transport => TRANSPORT_HEADER,
+            },
             catches_up: self.catch_up,
             overshoots: self.window_check == WindowWord::Overshoot,
             int_multi: self.int_multi,

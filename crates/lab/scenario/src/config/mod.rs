@@ -42,7 +42,9 @@ pub use grid::{Cause, DrawWord, GridValues, RandomPoints, Range, SampleValues, S
 #[cfg(feature = "import")]
 pub(crate) use host::PAYLOAD;
 pub(crate) use host::PortReports;
-pub use host::{AcksWord, Host, HostOverrides, OnRampTable, RecoveryWord, TcpTable};
+pub use host::{
+    AcksWord, Host, HostOverrides, LossTimerWord, OnRampTable, PaceWord, RecoveryWord, TRANSPORT_HEADER, TcpTable,
+};
 pub use impair::{
     AckAggregationTable, DelayDistribution, ImpairTable, LinkJitterTable, PoliceTable, RateStepTable, ReorderTable,
 };

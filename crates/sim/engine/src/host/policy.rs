@@ -12,6 +12,10 @@ use units::{Bytes, Span, mix64};
 /// limit, and a needless timeout sends a whole window again.
 const GO_BACK_N_MARGIN: Span = Span::from_ms(4);
 
+/// Addition of the transport to its minimum timeout: a probe that is sent too early costs a packet, and hosts are sometimes late
+/// (`LATENESS` in `proto`).
+const LATENESS: Span = Span::from_ms(2);
+
 /// Keeps the chance of noise apart from all other chances of a flow.
 const NOISE: u64 = 0x4e4f_4953;
 
@@ -39,7 +43,11 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credits: 
     let hosts = if credits.is_some() && host.ack_every > 1 { hosts + held_back } else { hosts };
     let margin = margin + hosts;
     let margin = if host.recovery == Recovery::Selective { margin } else { margin.max(GO_BACK_N_MARGIN) };
-    let rto_min = host.rto_min.unwrap_or(paths.base_rtt + margin);
+    let longest_wait = match host.loss_timer {
+        LossTimer::Probe => held_back + LATENESS,
+        LossTimer::Flow | LossTimer::Packet => margin,
+    };
+    let rto_min = host.rto_min.unwrap_or(paths.base_rtt + longest_wait);
     let rto_min = match host.loss_timer {
         LossTimer::Flow | LossTimer::Probe => rto_min,
         // It grows with nothing, so it must be long enough for an answer from the start.
@@ -63,7 +71,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credits: 
         recovery: host.recovery,
         overshoots: host.overshoots,
         pacing: Pacing {
-            header: if host.pace_headers { host.header } else { 0 },
+            header: host.pace_header,
             catches_up: host.catches_up,
             burst: Bytes::ZERO,
             below: host.fq,
