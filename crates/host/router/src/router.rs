@@ -180,6 +180,8 @@ pub struct Router {
     samples: PortSampler,
     refused: RefusedPackets,
     accepted: u64,
+    /// By link: counts before the run, of handshakes. None until the run has begun.
+    before_run: Option<Vec<LinkOutcome>>,
     /// True if consecutive packets of a flow are kept as one: they may be delivered together.
     joins: bool,
     /// For [`OutputPort::enqueue`], empty between calls.
@@ -230,6 +232,7 @@ impl Router {
             samples: PortSampler::new(parts.series, links.len()),
             refused: RefusedPackets::default(),
             accepted: 0,
+            before_run: None,
             run_start: Arc::clone(parts.run_start),
             joins: parts.join && !parts.coalesce.is_zero(),
             departures: Vec::new(),
@@ -250,6 +253,7 @@ impl Router {
         length: usize,
         observer: &mut impl Observer,
     ) {
+        self.note_begin();
         let headers = match Headers::parse(&buffer[..length]) {
             Ok(headers) => headers,
             Err(DropReason::Malformed) => return self.refused.malformed += 1,
@@ -297,6 +301,7 @@ impl Router {
 
     /// Does all that is due by `now`.
     pub fn advance(&mut self, now: Time, observer: &mut impl Observer) {
+        self.note_begin();
         self.begin_schedules();
         while let Some(&Reverse((due, event))) = self.events.peek()
             && due <= now
@@ -347,12 +352,28 @@ impl Router {
         &mut self.refused
     }
 
-    /// Returns the outcome of the links and switches, the samples, and the refused packets.
-    pub fn finish(self) -> NetworkOutcome {
+    /// Returns the outcome of each link since the router was created.
+    fn link_outcomes(&self) -> Vec<LinkOutcome> {
         let params = |link: usize| self.network.port(LinkId(link as u32));
         let mut links: Vec<_> = self.ports.iter().enumerate().map(|(link, port)| port.outcome(params(link))).collect();
         for node in self.shared.iter().flatten() {
             node.report(&mut links, self.done);
+        }
+        links
+    }
+
+    /// Records the counts before the run once it has begun.
+    fn note_begin(&mut self) {
+        if self.before_run.is_none() && self.has_begun() {
+            self.before_run = Some(self.link_outcomes());
+        }
+    }
+
+    /// Returns the outcome of the links during the run and of the switches, the samples, and the refused packets.
+    pub fn finish(self) -> NetworkOutcome {
+        let mut links = self.link_outcomes();
+        for (link, before) in links.iter_mut().zip(self.before_run.iter().flatten()) {
+            *link = link.since(before);
         }
         let switches = self.shared.iter().flatten().filter_map(|node| node.outcome()).collect();
         NetworkOutcome { links, port_samples: self.samples.samples, switches, refused: self.refused }

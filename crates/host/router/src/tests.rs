@@ -878,7 +878,11 @@ fn failures_and_samples_have_the_times_of_the_run() {
     assert!(arrives(&mut router, of_run(500)));
     assert!(!arrives(&mut router, of_run(1_200)) && !arrives(&mut router, of_run(1_940)));
     assert!(arrives(&mut router, of_run(2_500)));
-    let times: Vec<Time> = router.finish().port_samples.iter().map(|sample| sample.time).collect();
+    let outcome = router.finish();
+    // Two packets crossed the port before the run, five in it; three of these were lost.
+    let counts = &outcome.links[port.0 as usize];
+    assert_eq!((counts.packets, counts.losses, counts.lost.data), (5, 3, 3));
+    let times: Vec<Time> = outcome.port_samples.iter().map(|sample| sample.time).collect();
     assert_eq!(times, (0..6).map(|step| Time::from_us(500 * step)).collect::<Vec<_>>());
 }
 

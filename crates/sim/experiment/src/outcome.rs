@@ -54,7 +54,37 @@ pub struct ByKind {
     pub signals: u64,
 }
 
+impl LinkOutcome {
+    /// Returns the counts since an earlier outcome of the same link. The longest queue is that of the complete time.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            packets: self.packets - earlier.packets,
+            bytes: self.bytes - earlier.bytes,
+            drops: self.drops - earlier.drops,
+            unscheduled_drops: self.unscheduled_drops - earlier.unscheduled_drops,
+            credit_drops: self.credit_drops - earlier.credit_drops,
+            trims: self.trims - earlier.trims,
+            losses: self.losses - earlier.losses,
+            lost: self.lost.since(&earlier.lost),
+            marks: self.marks - earlier.marks,
+            max_queue: self.max_queue,
+            pauses: self.pauses - earlier.pauses,
+            paused: self.paused - earlier.paused,
+        }
+    }
+}
+
 impl ByKind {
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            data: self.data - earlier.data,
+            acks: self.acks - earlier.acks,
+            credits: self.credits - earlier.credits,
+            signals: self.signals - earlier.signals,
+        }
+    }
+
     /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.data += other.data;
