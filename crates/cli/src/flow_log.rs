@@ -1,7 +1,7 @@
-//! The log of a simulated flow, made from a run's results: its beginning and end, and its samples.
+//! The log of a sampled flow, made from a run's results: its beginning and end, and its samples.
 
-use results::RunResults;
 use results::tables::FlowRow;
+use results::{BackendKind, RunResults};
 use serde::Serialize;
 use units::{Span, Time};
 
@@ -39,13 +39,23 @@ impl RecordBuffer {
     }
 }
 
-/// The title of every such log ends so.
-const TITLE: &str = ", simulated";
+/// Returns the end of the title of a log from a run on this backend.
+const fn title_end(backend: BackendKind) -> &'static str {
+    match backend {
+        BackendKind::Simulator => ", simulated",
+        BackendKind::Emulator => ", emulated",
+        BackendKind::Virtual => ", in virtual time",
+    }
+}
 
 /// Returns whether a file begins as such a log does.
-pub(crate) fn is_simulated(head: &[u8]) -> bool {
-    let marker = format!("{TITLE}\",\"trace\":");
-    head.starts_with(b"\x1e{\"qlog_version\"") && head.windows(marker.len()).any(|window| window == marker.as_bytes())
+pub(crate) fn is_flow_log(head: &[u8]) -> bool {
+    let ends_so = |backend| {
+        let marker = format!("{}\",\"trace\":", title_end(backend));
+        head.windows(marker.len()).any(|window| window == marker.as_bytes())
+    };
+    let backends = [BackendKind::Simulator, BackendKind::Emulator, BackendKind::Virtual];
+    head.starts_with(b"\x1e{\"qlog_version\"") && backends.into_iter().any(ends_so)
 }
 
 /// The sampled flows of a run, in order.
@@ -57,13 +67,14 @@ pub(crate) fn sampled(run: &RunResults) -> Vec<u32> {
 }
 
 /// The log of a flow that was sampled; none of one that was not, or never started.
-pub(crate) fn simulated(run: &RunResults, flow: u32) -> Option<Vec<u8>> {
+pub(crate) fn of_flow(run: &RunResults, flow: u32) -> Option<Vec<u8>> {
     let row = run.flows.row(flow)?;
     if !row.started.is_set() || !run.rates.rows.iter().any(|sample| sample.flow == flow) {
         return None;
     }
     let mut log = RecordBuffer(Vec::new());
-    put(&mut log.0, &FileHeader::new(format!("{}, flow {flow}{TITLE}", run.summary.run), "client", None, 0.0));
+    let title = format!("{}, flow {flow}{}", run.summary.run, title_end(run.summary.backend));
+    put(&mut log.0, &FileHeader::new(title, "client", None, 0.0));
     let (src_host, dst_host) = (row.src, row.dst);
     let started = Started { src_host, dst_host, class: row.class.name(), bytes: row.size.get() };
     log.put(Span::ZERO, "connectivity:connection_started", started);

@@ -118,7 +118,7 @@ impl OutputKind {
     fn is_of_kind(self, path: &Path) -> Result<bool, CommandFailure> {
         let detect: Option<fn(&[u8]) -> bool> = match self {
             Self::Timeline => Some(results::timeline::is_timeline),
-            Self::Log => Some(crate::flow_log::is_simulated),
+            Self::Log => Some(crate::flow_log::is_flow_log),
             #[cfg(target_os = "linux")]
             Self::Capture => Some(emulator::is_capture),
             _ => None,

@@ -76,7 +76,7 @@ pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), CommandFailure> {
         }
         (Some(flow), _) => flow,
     };
-    let Some(log) = flow_log::simulated(&run, flow) else {
+    let Some(log) = flow_log::of_flow(&run, flow) else {
         return Err(CommandFailure::Input(format!(
             "error: flow {flow} of `{}` was not sampled\nhelp: {}",
             run.summary.run,
