@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use experiment::{FlowEventKind, HostConfig};
+use flow::ChannelStats;
+use laws::LawActions;
 use proto::connection::{Connection, Event};
 use proto::endpoint::ConnectionHandle;
 use proto::streams::{Direction, ReadError, StreamEvent, StreamId};
@@ -48,6 +50,16 @@ pub(super) struct ExpectedFlow {
     pub(super) size: u64,
 }
 
+/// State of a connection when it closed, kept for the flow that it carried.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastState {
+    pub(super) stats: ChannelStats,
+    pub(super) actions: LawActions,
+    pub(super) parity: u64,
+    /// Payload of the flow that was acknowledged.
+    pub(super) delivered: u64,
+}
+
 /// Sends and receives flows.
 #[derive(Debug)]
 pub(super) struct FlowApplication {
@@ -59,6 +71,8 @@ pub(super) struct FlowApplication {
     pub(super) admitted: Vec<(ConnectionHandle, Option<SocketAddr>)>,
     /// Connections that are over, with the reason.
     pub(super) closed: Vec<(ConnectionHandle, String)>,
+    /// By connection that broke while it sent a flow.
+    pub(super) last_states: BTreeMap<ConnectionHandle, LastState>,
     pub(super) events: Vec<ApplicationEvent>,
     /// Set if laws receive the number of bytes left.
     announces_size: bool,
@@ -75,6 +89,7 @@ impl FlowApplication {
             expected: BTreeMap::new(),
             admitted: Vec::new(),
             closed: Vec::new(),
+            last_states: BTreeMap::new(),
             events: Vec::new(),
             announces_size: host.size_aware,
             next_port: FIRST_PATH_PORT,
@@ -188,7 +203,15 @@ impl Application for FlowApplication {
             }
             Event::Closed(closed) => {
                 self.closed.push((handle, closed.to_string()));
-                if let Some(Sending { flow, .. }) = self.sending.remove(&handle) {
+                if let Some(Sending { flow, stream, written, .. }) = self.sending.remove(&handle) {
+                    let unacked = connection.streams().map_or(0, |streams| streams.unacked(stream));
+                    let last = LastState {
+                        stats: connection.stats(),
+                        actions: connection.laws().actions,
+                        parity: connection.coding().parity,
+                        delivered: written.saturating_sub(unacked),
+                    };
+                    self.last_states.insert(handle, last);
                     let event = FlowEventKind::Broken(closed.to_string());
                     self.events.push(ApplicationEvent { time: now, flow, event });
                 }

@@ -16,6 +16,9 @@ const MAX_COST: Span = Span::from_ms(100);
 pub(super) fn host_costs(text: Option<&str>) -> Result<HostCosts, CommandFailure> {
     let mut costs = HostCosts::default();
     let mut given: Vec<&str> = Vec::new();
+    if text.is_some_and(|text| text.trim().is_empty()) {
+        return Err(refused(&format!("the value is empty; expected KEY=VALUE,... with keys of {}", KEYS.join(", "))));
+    }
     for word in text.into_iter().flat_map(|text| text.split(',')).map(str::trim) {
         let Some((key, value)) = word.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
             return Err(refused(&format!("`{word}` has no `=`; expected KEY=VALUE with a key of {}", KEYS.join(", "))));
@@ -73,6 +76,7 @@ mod tests {
     fn errors_name_the_key_and_what_is_accepted() {
         for (text, expected) in [
             ("packet", "`packet` has no `=`; expected KEY=VALUE with a key of wake_up, packet"),
+            (" ", "the value is empty; expected KEY=VALUE,... with keys of wake_up, packet"),
             ("packets=1us", "there is no key `packets`"),
             ("packet=1us,packet=2us", "`packet` is given twice"),
             ("packet=1s", "packet is 1s; expected 0s to 100ms"),

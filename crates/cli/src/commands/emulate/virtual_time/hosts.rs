@@ -34,6 +34,9 @@ const FIRST_PORT: u16 = 10_000;
 const MAX_CONCURRENT_HANDSHAKES: usize = 12;
 /// The maximum time for one more connection.
 const CONNECT_TIMEOUT: Span = Span::from_s(60);
+/// Advice for a connection that failed before the run.
+const REMEDY: &str = "a handshake fails where most packets are lost, no buffer holds a packet of 1.2 kB, or a round trip lasts over \
+                      10 s: check `port.loss_probability`, `port.loss_bursts`, `port.buffer` and the topology's delays";
 /// Maximum number of steps of the event loop between two progress reports: some milliseconds of real time.
 const STEPS_PER_REPORT: u32 = 10_000;
 /// Datagrams in a turn of a connection: one, as a simulated host sends.
@@ -98,6 +101,22 @@ struct StatsBaseline {
     actions: LawActions,
     parity: u64,
     recovered: u64,
+}
+
+impl StatsBaseline {
+    /// Sets the counters of a flow that began with the counters `before`.
+    fn count_since(&self, before: &Self, state: &mut SenderState) {
+        let (now, then) = (&self.stats, &before.stats);
+        state.sent = now.bytes_sent.saturating_sub(then.bytes_sent);
+        state.actions = self.actions.since(&before.actions);
+        state.stats.packets_sent = now.packets_sent.saturating_sub(then.packets_sent);
+        state.stats.retransmits = now.retransmits.saturating_sub(then.retransmits);
+        state.stats.timeouts = u32::try_from(now.timeouts.saturating_sub(then.timeouts)).unwrap_or(u32::MAX);
+        state.stats.spurious = now.spurious.saturating_sub(then.spurious);
+        state.stats.marked = now.marked.saturating_sub(then.marked);
+        state.stats.parity = self.parity.saturating_sub(before.parity);
+        state.stats.recovered = self.recovered.saturating_sub(before.recovered);
+    }
 }
 
 /// A connection, at both of its ends.
@@ -221,7 +240,7 @@ impl<'a> VirtualTransport<'a> {
             let (src, dst) = (self.indices[&spec.src], self.indices[&spec.dst]);
             let mut settings = transport_plan::flow_settings(built, number, options.burst, &self.host_settings);
             if options.burst.is_none() {
-                settings.burst = Bytes::new(packet.into());
+                settings.burst = Bytes::ZERO;
             }
             let port = FIRST_PORT + number as u16;
             let remote = SocketAddr::new(self.plan[spec.dst.index()].address(options.ip_version), LISTEN_PORT);
@@ -267,8 +286,9 @@ impl<'a> VirtualTransport<'a> {
                     let (ready, paths) = (self.ready, self.host_settings.paths);
                     let seconds = CONNECT_TIMEOUT.ps() / 1_000_000_000_000;
                     return Err(failed(format!(
-                        "the connection of flow {ready} is not ready after {seconds} s of virtual time: it needs {paths} \
-                         open paths with UDP payloads of {packet} bytes"
+                        "the connection of {} is not ready after {seconds} s of virtual time: it needs {paths} open paths \
+                         with UDP payloads of {packet} bytes; {REMEDY}",
+                        self.describe(ready)
                     )));
                 }
                 Step::Host(host) => {
@@ -303,8 +323,13 @@ impl<'a> VirtualTransport<'a> {
     ) -> Result<(), CommandFailure> {
         let application = &mut self.event_loop.host(host).application;
         let (admitted, closed) = (std::mem::take(&mut application.admitted), std::mem::take(&mut application.closed));
-        if let Some((_, reason)) = closed.first() {
-            return Err(failed(format!("a connection closed before the run began: {reason}")));
+        if let Some((handle, reason)) = closed.first() {
+            let of_flow = |it: &VirtualConnection| {
+                (it.src == host && it.sender == *handle) || (it.dst == host && it.receiver == Some(*handle))
+            };
+            let name = self.connections.iter().position(of_flow).map(|flow| format!(" of {}", self.describe(flow)));
+            let name = name.unwrap_or_default();
+            return Err(failed(format!("the connection{name} closed before the run began: {reason}; {REMEDY}")));
         }
         for (handle, remote) in admitted {
             if let Some(remote) = remote {
@@ -319,6 +344,13 @@ impl<'a> VirtualTransport<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Returns a flow's number and hosts, for messages.
+    fn describe(&self, flow: usize) -> String {
+        let (spec, network) = (&self.setup.flows[flow], &self.setup.network);
+        let name = |host: HostId| &network.nodes()[network.hosts()[host.index()].index()].name;
+        format!("flow {flow} from `{}` to `{}`", name(spec.src), name(spec.dst))
     }
 
     /// Begins the run: time zero is now. Returns the time until then.
@@ -345,7 +377,11 @@ impl<'a> VirtualTransport<'a> {
         let VirtualConnection { src, dst, sender, receiver, .. } = self.connections[self.flows[flow].connection];
         let recovered = receiver.and_then(|receiver| self.event_loop.host(dst).connection(receiver));
         let recovered = recovered.map_or(0, |receiver| receiver.coding().recovered);
-        let Some(connection) = self.event_loop.host(src).connection(sender) else { return StatsBaseline::default() };
+        let host = self.event_loop.host(src);
+        if let Some(last) = host.application.last_states.get(&sender) {
+            return StatsBaseline { stats: last.stats, actions: last.actions, parity: last.parity, recovered };
+        }
+        let Some(connection) = host.connection(sender) else { return StatsBaseline::default() };
         StatsBaseline {
             stats: connection.stats(),
             actions: connection.laws().actions,
@@ -417,27 +453,23 @@ impl FlowTransport for VirtualTransport<'_> {
         let size = self.setup.flows[flow].size.get();
         let host = self.event_loop.host(src);
         let written = if is_delivered { size } else { host.application.written(sender).unwrap_or(0) };
+        if let Some(last) = host.application.last_states.get(&sender) {
+            let mut state = SenderState { delivered: Bytes::new(last.delivered), ..SenderState::default() };
+            now.count_since(&baseline, &mut state);
+            return state;
+        }
         let Some(connection) = host.connection(sender) else { return SenderState::default() };
         let unacked = if is_delivered { 0 } else { connection.streams().map_or(0, |streams| streams.unacked(stream)) };
         let open: Vec<Span> = connection.paths().filter(|path| path.is_open).map(|path| path.rtt).collect();
         let laws = connection.laws();
         let mut state = SenderState {
-            sent: now.stats.bytes_sent.saturating_sub(baseline.stats.bytes_sent),
             delivered: Bytes::new(written.saturating_sub(unacked)),
             window: laws.window,
             rtt: open.iter().copied().sum::<Span>().over(open.len().max(1) as u32),
-            actions: now.actions.since(&baseline.actions),
             trace: laws.trace,
             ..SenderState::default()
         };
-        let (stats, before) = (now.stats, baseline.stats);
-        state.stats.packets_sent = stats.packets_sent.saturating_sub(before.packets_sent);
-        state.stats.retransmits = stats.retransmits.saturating_sub(before.retransmits);
-        state.stats.timeouts = u32::try_from(stats.timeouts.saturating_sub(before.timeouts)).unwrap_or(u32::MAX);
-        state.stats.spurious = stats.spurious.saturating_sub(before.spurious);
-        state.stats.marked = stats.marked.saturating_sub(before.marked);
-        state.stats.parity = now.parity.saturating_sub(baseline.parity);
-        state.stats.recovered = now.recovered.saturating_sub(baseline.recovered);
+        now.count_since(&baseline, &mut state);
         state
     }
 
