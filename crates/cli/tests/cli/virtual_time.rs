@@ -126,6 +126,62 @@ fn host_costs_delay_flows() {
     );
 }
 
+/// The connection of the first flow breaks after its idle timeout, 600 s after its link failed at 100 ms: by then 200 Mb/s
+/// carried 2.5 MB. The log of it names virtual time.
+#[test]
+fn a_broken_connection_keeps_its_counters() {
+    let scratch = pair("virtual-broken");
+    let failure = "\n[[failure]]\nports = [\"left>right\"]\nat = \"100ms\"\n";
+    scratch.write("broken.toml", &format!("{}{failure}", scratch.read("pair.toml")));
+    let line =
+        "emulate broken.toml --virtual --scheme fixed --set stop=700s --set monitor.interval=1s --json --out out";
+    let outcome = summary(&scratch.narrows(line).ok().out);
+    let note = outcome["warnings"].to_string() + &outcome["notes"].to_string();
+    assert!(note.contains("flow 0: its connection broke"), "{note}");
+    let sent = outcome["network"]["data_packets"].as_u64().unwrap();
+    assert!(sent > 2_500_000 / 1_500 / 2, "{sent} packets");
+    // Goodput is over all 700 s, and the second flow may have sent 20 kB.
+    let delivered = outcome["flows"]["all"]["goodput_bps"].as_f64().unwrap() * 700.0 / 8.0;
+    assert!(delivered > 1e6, "{delivered} bytes");
+    scratch.narrows("export qlog out --flow 0 -o flow.sqlog").ok();
+    assert!(scratch.read("flow.sqlog").contains(", in virtual time\""));
+    // It may be written again, as a log of this kind.
+    scratch.narrows("export qlog out --flow 0 -o flow.sqlog").ok();
+}
+
+/// Handshakes are before time zero, so that a run without time for a packet has no traffic. In 1 ns none leaves a NIC.
+#[test]
+fn handshakes_do_not_count_as_traffic() {
+    let scratch = pair("virtual-handshakes");
+    let outcome = summary(
+        &scratch.narrows("emulate pair.toml --virtual --scheme fixed --set stop=1ns --json --out out").ok().out,
+    );
+    let packets = |link: &Value| link["packets"].as_u64().unwrap();
+    let links = outcome["network"]["links"].as_array().unwrap();
+    assert!(links.iter().all(|link| packets(link) <= 1), "{links:?}");
+}
+
+#[test]
+fn connections_that_fail_name_their_hosts_and_a_remedy() {
+    let scratch = pair("virtual-failed");
+    let line = "emulate pair.toml --virtual --scheme fixed --set port.buffer=1000B --out out";
+    scratch.narrows(line).fails(1, &["flow 0 from `left.host0` to `right.host0`", "`port.buffer`"]);
+}
+
+/// Values of the model that are the transport's own behaviour are accepted, others are not.
+#[test]
+fn keys_of_the_model_that_describe_the_transport_are_accepted() {
+    let scratch = pair("virtual-model");
+    let model = "--set host.pace=transport --set host.rto_per=probe \
+                 --set host.tcp={hystart=false,prr=false,validation=\"rfc7661\"}";
+    scratch.narrows(&format!("emulate pair.toml --virtual --scheme cubic {model} --out out")).ok();
+    for (set, key) in
+        [("host.pace=wire", "host.pace"), ("host.rto_per=packet", "host.rto_per"), ("host.tcp=linux", "host.tcp")]
+    {
+        scratch.narrows(&format!("emulate pair.toml --virtual --scheme cubic --set {set}")).fails(2, &[key]);
+    }
+}
+
 #[test]
 fn virtual_hosts_refuse_what_they_lack() {
     let scratch = pair("virtual-refused");

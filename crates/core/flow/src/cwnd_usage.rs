@@ -11,7 +11,7 @@
 //! pipeACK is undefined until a packet is acknowledged that was sent after the first acknowledgement. In slow start a window
 //! is twice what was acknowledged in the round trip before it (§4.2): so pipeACK is compared with the window at the beginning
 //! of a round trip, not with what has grown in it since. A window without room for another packet is full, so it may be one
-//! packet more. A sender may begin anew with the initial window at any time (RFC 5681 §4.1), so that window counts as used:
+//! packet more. A sender may restart from the initial window at any time (RFC 5681 §4.1), so that window counts as used:
 //! otherwise the few bytes of a handshake would slow down slow start. An episode of losses or marks begins with the first of
 //! them that was sent after the last episode began (as laws have it), and its recovery ends with the first acknowledgement of
 //! a packet that left after that. "R" is what was sent again in between.

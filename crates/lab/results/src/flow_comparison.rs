@@ -285,7 +285,7 @@ fn window_activity(run: &RunResults, window: MeasuredWindow) -> BTreeMap<(u32, u
             law: run.flows.laws.get(row.law as usize).map_or("", String::as_str),
             rate_bps: bytes.max(0.0) * 8e9 / (window.to - window.from),
             rtt_ns: time_mean(&rtts.map(|&(time, _, rtt)| (time, rtt as f64)).collect::<Vec<_>>()),
-            fct_ns: row.completed.is_set().then(|| last - started),
+            fct_ns: row.completed.is_set().then_some(last - started),
         };
         Some(((flow, row.src, row.dst), activity))
     });
