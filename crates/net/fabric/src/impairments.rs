@@ -205,6 +205,19 @@ pub struct ImpairmentCounters {
 }
 
 impl ImpairmentCounters {
+    /// Returns the counts since earlier ones of the same port.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            policed: self.policed - earlier.policed,
+            oversized: self.oversized - earlier.oversized,
+            corrupted: self.corrupted - earlier.corrupted,
+            duplicates: self.duplicates - earlier.duplicates,
+            reordered: self.reordered - earlier.reordered,
+            groups: self.groups - earlier.groups,
+        }
+    }
+
     /// Adds those of another port.
     pub fn add(&mut self, other: &Self) {
         self.policed += other.policed;

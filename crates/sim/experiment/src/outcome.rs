@@ -67,6 +67,7 @@ impl LinkOutcome {
             trims: self.trims - earlier.trims,
             losses: self.losses - earlier.losses,
             lost: self.lost.since(&earlier.lost),
+            impaired: self.impaired.since(&earlier.impaired),
             marks: self.marks - earlier.marks,
             max_queue: self.max_queue,
             pauses: self.pauses - earlier.pauses,

@@ -103,7 +103,7 @@ fn a_window_that_the_nic_does_not_fill_is_unused() {
         for us in 0..10 {
             sender.send(Time::from_us(us));
         }
-        let mut ack = |sender: &mut Sender<Halves>, us, seq| {
+        let ack = |sender: &mut Sender<Halves>, us, seq| {
             let header = AckHeader { seq, covers: 1, cumulative: seq + 1, marked: false, attempt: 1 };
             sender.on_ack(Time::from_us(us), &header, &[]);
         };
