@@ -382,7 +382,7 @@ class ImpairTable(Table):
     rate_period: str | None = None
     """Time after which `rate_steps` begin again, at most 24h. Takes a time such as "2ms" or "14us"."""
     rate_trace: str | None = None
-    """Rates by a file in the format of Mahimahi, beside the scenario: a line per 1,500 bytes, the time in
+    """Rates by a file in the format of Mahimahi, in the scenario's directory: a line per 1,500 bytes, the time in
     milliseconds. Takes a string."""
 
     CANDIDATES: ClassVar[Candidates] = {"jitter": lambda: (LinkJitterTable,), "reorder": lambda: (ReorderTable,), "police": lambda: (PoliceTable,), "ack_aggregation": lambda: (AckAggregationTable,), "rate_steps": lambda: (RateStepTable,)}
