@@ -26,7 +26,7 @@ use crate::page::{PageContent, PageStatus, PageWriter};
 use crate::peers::{DaemonConfig, UtcSource};
 use crate::real_time::ClockPair;
 use crate::shared_file::PageError;
-use crate::socket::StampedSocket;
+use crate::socket::{Batch, ReadyQueues, StampedSocket};
 use crate::status::{PairStatus, PeerStatus, Status, UtcStatus};
 use crate::status_socket::{Query, StatusSocket};
 use crate::suspend::SuspendWatch;
@@ -124,6 +124,13 @@ impl Run {
     }
 }
 
+/// Work that a wait has found.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    queues: ReadyQueues,
+    queries: bool,
+}
+
 /// A daemon.
 #[derive(Debug)]
 pub struct Daemon {
@@ -144,6 +151,8 @@ pub struct Daemon {
     metrics_due: i64,
     /// Set from a disruption of the host's clock until mesh time is known.
     is_disrupted: bool,
+    /// Set while transmit timestamps are available when a datagram has been sent.
+    stamps_are_prompt: bool,
     disruptions: u64,
     events: Vec<DaemonEvent>,
 }
@@ -184,6 +193,7 @@ impl Daemon {
             utc_due: run.begin,
             metrics_due: run.begin,
             is_disrupted: false,
+            stamps_are_prompt: true,
             events: vec![DaemonEvent::Started { name }],
             config,
             socket,
@@ -199,10 +209,11 @@ impl Daemon {
     /// # Errors
     /// If a socket fails.
     pub fn run(&mut self, stop: &AtomicBool, log: &mut dyn FnMut(&DaemonEvent)) -> Result<(), DaemonError> {
+        let mut ready = Ready { queues: ReadyQueues::ALL, queries: true };
         while !stop.load(Ordering::Relaxed) {
-            self.turn()?;
+            self.turn(ready)?;
             self.events.drain(..).for_each(|event| log(&event));
-            self.wait()?;
+            ready = self.wait()?;
         }
         Ok(())
     }
@@ -263,7 +274,7 @@ impl Daemon {
     }
 
     /// Waits until there is something to do.
-    fn wait(&self) -> Result<(), DaemonError> {
+    fn wait(&self) -> Result<Ready, DaemonError> {
         let raw = raw_ns();
         let mut due = self.run.raw(self.run.node.next_wake()).min(self.utc_due).min(raw.saturating_add(MAX_WAIT));
         if self.config.metrics.is_some() {
@@ -279,13 +290,22 @@ impl Daemon {
         descriptors.extend(writers.into_iter().map(descriptor(PollFlags::POLLOUT)));
         let timeout = TimeSpec::new(timeout / 1_000_000_000, timeout % 1_000_000_000);
         match ppoll(&mut descriptors, Some(timeout), None) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Ok(_) => {
+                let events = |descriptor: &PollFd| descriptor.revents().unwrap_or(PollFlags::all());
+                let is_ready = |descriptor: &PollFd| !events(descriptor).is_empty();
+                let stamps = events(&descriptors[0]).contains(PollFlags::POLLERR);
+                let queues = ReadyQueues { stamps, datagrams: events(&descriptors[0]).contains(PollFlags::POLLIN) };
+                // Clients that are too slow are looked at as well.
+                let queries = descriptors[1..].iter().any(is_ready) || descriptors.len() > 2;
+                Ok(Ready { queues, queries })
+            }
+            Err(Errno::EINTR) => Ok(Ready { queues: ReadyQueues::ALL, queries: true }),
             Err(error) => Err(DaemonError::System { action: "cannot wait", source: error.into() }),
         }
     }
 
     /// Does all that can be done now.
-    fn turn(&mut self) -> Result<(), DaemonError> {
+    fn turn(&mut self, ready: Ready) -> Result<(), DaemonError> {
         if let Some(ns) = self.suspend.check() {
             self.events.push(DaemonEvent::Suspend { ns });
             self.socket.discard_real_time();
@@ -299,15 +319,12 @@ impl Daemon {
             self.restart()?;
         }
         let step = self.socket.begin();
-        let batch = self.socket.collect().map_err(|source| DaemonError::System { action: "cannot receive", source })?;
-        if let Some(ns) = step.or(batch.real_time_step) {
-            self.events.push(DaemonEvent::SystemClockStep { ns });
-            // The distance of the system clock from UTC is another one.
-            self.utc_due = raw_ns();
-        }
-        for sent in batch.sent {
-            self.run.node.on_sent(sent.token, self.config.clock.at_raw(sent.at));
-        }
+        let batch = self
+            .socket
+            .collect(ready.queues)
+            .map_err(|source| DaemonError::System { action: "cannot receive", source })?;
+        self.on_system_clock_step(step);
+        self.take_stamps(&batch);
         for datagram in batch.datagrams {
             self.receive(&datagram.bytes, datagram.received);
         }
@@ -315,13 +332,24 @@ impl Daemon {
         if self.run.node.next_wake() <= now {
             self.run.node.wake(now, self.config.clock.at_raw(raw_ns()));
         }
+        let mut is_stamped = false;
         while let Some(outgoing) = self.run.node.poll_outgoing() {
+            is_stamped |= outgoing.departure.is_some();
             self.send(outgoing.to, &outgoing.message, outgoing.departure);
+        }
+        if is_stamped && self.stamps_are_prompt {
+            // Devices in software stamp within the call. This saves a wait.
+            let queues = ReadyQueues { stamps: true, datagrams: false };
+            let batch = self.socket.collect(queues).map_err(cannot_receive)?;
+            self.stamps_are_prompt = !batch.sent.is_empty();
+            self.take_stamps(&batch);
         }
         self.take_events();
         self.update_page();
         self.do_periodic_work();
-        if let Some(mut queries) = self.queries.take() {
+        if ready.queries
+            && let Some(mut queries) = self.queries.take()
+        {
             queries.serve(|query| match query {
                 Query::Status => self.status().to_json() + "\n",
                 Query::Metrics => self.status().to_prometheus(),
@@ -329,6 +357,21 @@ impl Daemon {
             self.queries = Some(queries);
         }
         Ok(())
+    }
+
+    fn on_system_clock_step(&mut self, step: Option<i64>) {
+        if let Some(ns) = step {
+            self.events.push(DaemonEvent::SystemClockStep { ns });
+            // The distance of the system clock from UTC is another one.
+            self.utc_due = raw_ns();
+        }
+    }
+
+    fn take_stamps(&mut self, batch: &Batch<Departure>) {
+        self.on_system_clock_step(batch.real_time_step);
+        for sent in &batch.sent {
+            self.run.node.on_sent(sent.token, self.config.clock.at_raw(sent.at));
+        }
     }
 
     /// Begins a new session: nothing that was measured holds.
@@ -501,6 +544,10 @@ impl Daemon {
         let error = utc.error.saturating_add(mesh.error_ns).saturating_add(PAIR_ERROR);
         Some(UtcReading { raw: pair.raw, real: pair.real, utc: utc.utc, error, rate: content.skew + utc.skew })
     }
+}
+
+fn cannot_receive(source: io::Error) -> DaemonError {
+    DaemonError::System { action: "cannot receive", source }
 }
 
 /// Returns an error that has grown from a reading to another one.

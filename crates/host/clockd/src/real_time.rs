@@ -124,7 +124,8 @@ impl RealTimeMap {
 
     /// Returns the reading of `CLOCK_MONOTONIC_RAW` at a timestamp; none if it is not between two pairs.
     pub(crate) fn raw_at(&self, real: i64) -> Option<i64> {
-        let after = self.pairs.partition_point(|pair| pair.real < real);
+        // Most timestamps are newer than all pairs but the last ones.
+        let after = self.pairs.iter().rposition(|pair| pair.real < real).map_or(0, |before| before + 1);
         let end = self.pairs.get(after)?;
         if end.real == real {
             return Some(end.raw);

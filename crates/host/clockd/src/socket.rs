@@ -17,10 +17,7 @@ use serde::Serialize;
 
 use crate::host_clock::raw_ns;
 use crate::real_time::{ClockPair, Continuity, RealTimeMap};
-use crate::sys::{self, Received, SocketQueue, TransmitStamp};
-
-/// Maximum length of a datagram, in bytes; longer ones are dropped.
-pub(crate) const MAX_DATAGRAM: usize = 1_500;
+use crate::sys::{self, RECEIVE_BATCH, ReceiveBuffers, Received, SocketQueue, TransmitStamp};
 
 /// Maximum number of entries of a queue in one batch: the caller's timers are not delayed for long.
 const MAX_BATCH: usize = 256;
@@ -52,6 +49,20 @@ pub(crate) struct Sent<T> {
     pub(crate) token: T,
     /// By `CLOCK_MONOTONIC_RAW`.
     pub(crate) at: i64,
+}
+
+/// Queues that have entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ReadyQueues {
+    /// Transmit timestamps.
+    pub(crate) stamps: bool,
+    /// Datagrams.
+    pub(crate) datagrams: bool,
+}
+
+impl ReadyQueues {
+    /// Both, as far as is known.
+    pub(crate) const ALL: Self = Self { stamps: true, datagrams: true };
 }
 
 /// Contents of both queues.
@@ -98,6 +109,7 @@ pub(crate) struct StampedSocket<T> {
     pending: VecDeque<Pending<T>>,
     missed: u32,
     real_time: RealTimeMap,
+    buffers: ReceiveBuffers,
     pub(crate) counters: SocketCounters,
 }
 
@@ -108,8 +120,8 @@ impl<T: Copy> StampedSocket<T> {
         socket.set_nonblocking(true)?;
         sys::enable_timestamps(socket.as_fd())?;
         let counters = SocketCounters::default();
-        let (pending, real_time) = (VecDeque::new(), RealTimeMap::default());
-        Ok(Self { socket, next_id: 0, pending, missed: 0, real_time, counters })
+        let (pending, real_time, buffers) = (VecDeque::new(), RealTimeMap::default(), ReceiveBuffers::new());
+        Ok(Self { socket, next_id: 0, pending, missed: 0, real_time, buffers, counters })
     }
 
     /// Returns the descriptor, which is readable if there are datagrams, and in error if there are transmit timestamps.
@@ -172,24 +184,28 @@ impl<T: Copy> StampedSocket<T> {
         }
     }
 
-    /// Takes what is in both queues.
+    /// Takes what is in the queues that are ready.
     ///
     /// # Errors
     /// If the socket fails.
-    pub(crate) fn collect(&mut self) -> io::Result<Batch<T>> {
-        let mut buffer = [0u8; MAX_DATAGRAM];
+    pub(crate) fn collect(&mut self, ready: ReadyQueues) -> io::Result<Batch<T>> {
         let (mut stamps, mut datagrams) = (Vec::new(), Vec::new());
-        while stamps.len() < MAX_BATCH
-            && let Some(entry) = self.next(SocketQueue::Errors, &mut buffer)?
-        {
-            stamps.push(entry);
+        while ready.stamps && stamps.len() < MAX_BATCH {
+            let entries = self.next(SocketQueue::Errors)?;
+            stamps.extend_from_slice(&entries);
+            if entries.len() < RECEIVE_BATCH {
+                break;
+            }
         }
-        while datagrams.len() < MAX_BATCH
-            && let Some(entry) = self.next(SocketQueue::Datagrams, &mut buffer)?
-        {
-            self.counters.received += 1;
-            let bytes = buffer.get(..entry.length).unwrap_or_default().to_vec();
-            datagrams.push((entry, bytes));
+        while ready.datagrams && datagrams.len() < MAX_BATCH {
+            let entries = self.next(SocketQueue::Datagrams)?;
+            self.counters.received += entries.len() as u64;
+            for (index, entry) in entries.iter().enumerate() {
+                datagrams.push((*entry, self.buffers.bytes(index, entry).unwrap_or_default().to_vec()));
+            }
+            if entries.len() < RECEIVE_BATCH {
+                break;
+            }
         }
         let mut batch = Batch { sent: Vec::new(), datagrams: Vec::new(), real_time_step: None };
         if stamps.is_empty() && datagrams.is_empty() {
@@ -221,13 +237,15 @@ impl<T: Copy> StampedSocket<T> {
 
     /// Discards the contents of both queues.
     fn drain(&mut self) {
-        let mut buffer = [0u8; MAX_DATAGRAM];
         for queue in [SocketQueue::Errors, SocketQueue::Datagrams] {
-            for _ in 0..MAX_BATCH {
-                match self.next(queue, &mut buffer) {
-                    Ok(Some(_)) if queue == SocketQueue::Datagrams => self.counters.unstamped += 1,
-                    Ok(Some(_)) => {}
-                    _ => break,
+            for _ in 0..MAX_BATCH / RECEIVE_BATCH {
+                let count = self.next(queue).map_or(0, |entries| entries.len());
+                if queue == SocketQueue::Datagrams {
+                    self.counters.received += count as u64;
+                    self.counters.unstamped += count as u64;
+                }
+                if count < RECEIVE_BATCH {
+                    break;
                 }
             }
         }
@@ -235,10 +253,10 @@ impl<T: Copy> StampedSocket<T> {
         self.pending.clear();
     }
 
-    fn next(&self, queue: SocketQueue, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        match sys::receive(self.socket.as_fd(), queue, buffer) {
+    fn next(&mut self, queue: SocketQueue) -> io::Result<Vec<Received>> {
+        match sys::receive(self.socket.as_fd(), queue, &mut self.buffers) {
             // Reports of the network, such as an unreachable port, and signals.
-            Err(error) if is_transient(&error) => Ok(None),
+            Err(error) if is_transient(&error) => Ok(Vec::new()),
             other => other,
         }
     }
@@ -296,9 +314,9 @@ mod tests {
             other.begin();
             one.send(to, b"warm up", None);
             std::thread::sleep(Duration::from_millis(2));
-            !other.collect().unwrap().datagrams.is_empty()
+            !other.collect(ReadyQueues::ALL).unwrap().datagrams.is_empty()
         });
-        other.collect().unwrap();
+        other.collect(ReadyQueues::ALL).unwrap();
         Some([one, other])
     }
 
@@ -314,10 +332,10 @@ mod tests {
             one.send(to, b"datagram", Some(token));
             let mut sent = Vec::new();
             testing::eventually(Duration::from_secs(5), "a transmit timestamp", || {
-                sent.extend(one.collect().unwrap().sent);
+                sent.extend(one.collect(ReadyQueues::ALL).unwrap().sent);
                 !sent.is_empty()
             });
-            let batch = other.collect().unwrap();
+            let batch = other.collect(ReadyQueues::ALL).unwrap();
             let after = raw_ns();
             assert_eq!((sent.len(), sent[0].token), (1, token));
             assert_eq!(batch.datagrams.len(), 2, "{token}");
@@ -352,12 +370,12 @@ mod tests {
             one.send(to, b"x", Some(token));
             let mut sent = Vec::new();
             testing::eventually(Duration::from_secs(5), "a transmit timestamp", || {
-                sent.extend(one.collect().unwrap().sent);
+                sent.extend(one.collect(ReadyQueues::ALL).unwrap().sent);
                 !sent.is_empty()
             });
             assert_eq!(sent[0].token, token);
             assert!((before - 2_000..raw_ns() + 2_000).contains(&sent[0].at));
-            other.collect().unwrap();
+            other.collect(ReadyQueues::ALL).unwrap();
         }
         assert_eq!(one.counters.send_errors, 20);
     }
@@ -375,7 +393,7 @@ mod tests {
             one.send(to, b"x", Some(token));
             one.send(to, b"y", Some(token + 100));
             std::thread::sleep(Duration::from_micros(300));
-            for sent in one.collect().unwrap().sent {
+            for sent in one.collect(ReadyQueues::ALL).unwrap().sent {
                 // The second one's timestamp is never taken for the first one's.
                 assert!(sent.at > before - CONVERSION_ERROR, "{sent:?}");
                 right += u32::from([token, token + 100].contains(&sent.token));
@@ -395,10 +413,10 @@ mod tests {
         other.real_time.clear();
         other.real_time.push(ClockPair { raw: pair.raw - 1_000_000, real: pair.real + 999_000_000 });
         assert!(other.begin().is_some_and(|step| (step + 1_000_000_000).abs() < 10_000));
-        assert!(other.collect().unwrap().datagrams.is_empty());
+        assert!(other.collect(ReadyQueues::ALL).unwrap().datagrams.is_empty());
         other.begin();
         one.send(to, b"after", None);
         std::thread::sleep(Duration::from_millis(1));
-        assert_eq!(other.collect().unwrap().datagrams.len(), 1);
+        assert_eq!(other.collect(ReadyQueues::ALL).unwrap().datagrams.len(), 1);
     }
 }

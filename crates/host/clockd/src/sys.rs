@@ -149,6 +149,7 @@ pub(crate) enum TransmitStamp {
 }
 
 /// A buffer for control messages, aligned as they are.
+#[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct ControlBuffer([u8; 512]);
 
@@ -253,31 +254,92 @@ pub(crate) enum SocketQueue {
     Errors,
 }
 
-/// Takes the next entry of a queue without waiting; none if it is empty.
-pub(crate) fn receive(socket: BorrowedFd<'_>, queue: SocketQueue, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-    // SAFETY: a sockaddr_storage is numbers only, which may all be 0.
-    let mut address: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    let mut control = ControlBuffer([0; 512]);
-    // SAFETY: a msghdr is numbers and pointers, which may all be 0.
-    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-    header.msg_name = (&raw mut address).cast();
-    header.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-    header.msg_iov = &raw mut part;
-    header.msg_iovlen = 1;
-    header.msg_control = control.0.as_mut_ptr().cast();
-    header.msg_controllen = control.0.len() as _;
+/// Maximum number of entries that one call takes.
+pub(crate) const RECEIVE_BATCH: usize = 8;
+
+/// Maximum length of a datagram, in bytes; of longer ones only the beginning is stored.
+pub(crate) const MAX_DATAGRAM: usize = 1_500;
+
+/// Buffers of one entry of a queue.
+#[derive(Clone, Copy)]
+struct EntryBuffer {
+    control: ControlBuffer,
+    address: libc::sockaddr_storage,
+    bytes: [u8; MAX_DATAGRAM],
+}
+
+/// Buffers for the entries that one call takes.
+pub(crate) struct ReceiveBuffers(Vec<EntryBuffer>);
+
+impl std::fmt::Debug for ReceiveBuffers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ReceiveBuffers(..)")
+    }
+}
+
+impl ReceiveBuffers {
+    pub(crate) fn new() -> Self {
+        // SAFETY: a sockaddr_storage is numbers only, which may all be 0.
+        let address: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+        let entry = EntryBuffer { control: ControlBuffer([0; 512]), address, bytes: [0; MAX_DATAGRAM] };
+        Self(vec![entry; RECEIVE_BATCH])
+    }
+
+    /// Returns the bytes of a datagram of the last call; none if it was longer than the buffer.
+    pub(crate) fn bytes(&self, index: usize, received: &Received) -> Option<&[u8]> {
+        self.0.get(index)?.bytes.get(..received.length)
+    }
+}
+
+/// Takes the next entries of a queue without waiting, at most [`RECEIVE_BATCH`]; none if it is empty.
+pub(crate) fn receive(
+    socket: BorrowedFd<'_>,
+    queue: SocketQueue,
+    buffers: &mut ReceiveBuffers,
+) -> io::Result<Vec<Received>> {
+    let mut parts: [libc::iovec; RECEIVE_BATCH] = std::array::from_fn(|index| {
+        let bytes = &mut buffers.0[index].bytes;
+        libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() }
+    });
+    // SAFETY: a mmsghdr is numbers and pointers, which may all be 0.
+    let mut headers: [libc::mmsghdr; RECEIVE_BATCH] = unsafe { std::mem::zeroed() };
+    for ((header, part), entry) in headers.iter_mut().zip(&mut parts).zip(buffers.0.iter_mut()) {
+        header.msg_hdr.msg_name = (&raw mut entry.address).cast();
+        header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        header.msg_hdr.msg_iov = part;
+        header.msg_hdr.msg_iovlen = 1;
+        header.msg_hdr.msg_control = entry.control.0.as_mut_ptr().cast();
+        header.msg_hdr.msg_controllen = entry.control.0.len() as _;
+    }
     let flags =
         libc::MSG_DONTWAIT | libc::MSG_TRUNC | if queue == SocketQueue::Errors { libc::MSG_ERRQUEUE } else { 0 };
-    // SAFETY: all pointers in the header are to values that outlive the call, with their lengths.
-    let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags) };
-    let Ok(length) = usize::try_from(length) else {
-        let error = io::Error::last_os_error();
-        return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
+    // SAFETY: all pointers in the headers are to values that outlive the call, with their lengths.
+    let count = unsafe {
+        libc::recvmmsg(
+            socket.as_raw_fd(),
+            headers.as_mut_ptr(),
+            RECEIVE_BATCH as libc::c_uint,
+            flags as _,
+            std::ptr::null_mut(),
+        )
     };
-    let mut received = Received { length, from: parse_address(&address), stamp: None, sent_id: None };
-    // SAFETY: the kernel has filled the control buffer as the header now states.
-    let mut message = unsafe { libc::CMSG_FIRSTHDR(&raw const header) };
+    let Ok(count) = usize::try_from(count) else {
+        let error = io::Error::last_os_error();
+        return if error.kind() == io::ErrorKind::WouldBlock { Ok(Vec::new()) } else { Err(error) };
+    };
+    let received = |(header, entry): (&libc::mmsghdr, &EntryBuffer)| {
+        let from = (header.msg_hdr.msg_namelen > 0).then(|| parse_address(&entry.address)).flatten();
+        let mut received = Received { length: header.msg_len as usize, from, stamp: None, sent_id: None };
+        parse_control(&header.msg_hdr, &mut received);
+        received
+    };
+    Ok(headers.iter().zip(buffers.0.iter()).take(count).map(received).collect())
+}
+
+/// Reads the timestamp and the identifier from the control messages of an entry, which the kernel has filled.
+fn parse_control(header: &libc::msghdr, received: &mut Received) {
+    // SAFETY: the header has the address and the length of its control messages, within a buffer that lives.
+    let mut message = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !message.is_null() {
         // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR return messages that lie within the buffer.
         let (level, kind, data, end) = unsafe {
@@ -285,8 +347,8 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, queue: SocketQueue, buffer: &mut [
             ((*message).cmsg_level, (*message).cmsg_type, start, message.cast::<u8>().add((*message).cmsg_len as usize))
         };
         let data_length = (end as usize).saturating_sub(data as usize);
-        if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPING && data_length >= 3 * size_of::<libc::timespec>()
-        {
+        let is_stamp = level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPING;
+        if is_stamp && data_length >= 3 * size_of::<libc::timespec>() {
             // SAFETY: the message has three timespecs.
             let software = unsafe { data.cast::<libc::timespec>().read_unaligned() };
             received.stamp = Some(nanoseconds(&software)).filter(|&ns| ns != 0);
@@ -300,9 +362,8 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, queue: SocketQueue, buffer: &mut [
             received.sent_id = (is_stamp && error.ee_info == STAMP_SENT).then_some(error.ee_data);
         }
         // SAFETY: as above.
-        message = unsafe { libc::CMSG_NXTHDR(&raw const header, message) };
+        message = unsafe { libc::CMSG_NXTHDR(header, message) };
     }
-    Ok(Some(received))
 }
 
 /// Access to a mapping.
