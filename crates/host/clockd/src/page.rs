@@ -77,6 +77,7 @@ pub enum PageStatus {
 }
 
 impl PageStatus {
+    #[inline]
     fn parse(value: u64) -> Self {
         match value {
             1 => Self::Synchronised,
@@ -179,6 +180,7 @@ impl PageContent {
         ]
     }
 
+    #[inline]
     fn parse(words: [u64; FIELDS]) -> Self {
         let [status, at, mesh, skew, error, skew_error, valid_until, disruptions, reference, session] = words;
         Self {
@@ -241,7 +243,8 @@ impl PageReader {
     /// Reads the fields, and calls `between` while they are in force.
     #[inline]
     fn read(&self, mut between: impl FnMut()) -> Result<PageContent, NoTime> {
-        let sequence = self.mapping.word(word::SEQUENCE);
+        let page = self.mapping.words();
+        let (sequence, fields) = (&page[word::SEQUENCE], &page[word::CONTENT..word::CONTENT + FIELDS]);
         for attempt in 1..=ATTEMPTS {
             let before = sequence.load(Ordering::Acquire);
             if before % 2 == 1 {
@@ -249,8 +252,8 @@ impl PageReader {
                 continue;
             }
             let mut words = [0; FIELDS];
-            for (index, field) in words.iter_mut().enumerate() {
-                *field = self.mapping.word(word::CONTENT + index).load(Ordering::Relaxed);
+            for (word, field) in words.iter_mut().zip(fields) {
+                *word = field.load(Ordering::Relaxed);
             }
             between();
             // Pairs with the writer's release fence: if a field is of an update, its odd number is visible.

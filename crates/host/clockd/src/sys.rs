@@ -405,16 +405,20 @@ impl Mapping {
         }
     }
 
-    /// Returns a word. Words of a mapping to read must not be stored to: the kernel ends the process.
+    /// Returns the words. Those of a mapping to read must not be stored to: the kernel ends the process.
+    #[inline]
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the words are within the mapping, which is aligned to a page and lives as long as `self`; all processes
+        // access them as atomics.
+        unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.words) }
+    }
+
+    /// Returns a word; see [`Mapping::words`].
     ///
     /// # Panics
     /// If it is beyond the mapping.
-    #[inline]
     pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
-        assert!(index < self.words, "word {index} of {}", self.words);
-        // SAFETY: the word is within the mapping, which is aligned to a page and lives as long as `self`; all processes
-        // access it as an atomic.
-        unsafe { self.address.add(index).as_ref() }
+        &self.words()[index]
     }
 }
 
