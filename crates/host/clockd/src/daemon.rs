@@ -45,6 +45,9 @@ const METRICS_INTERVAL: i64 = 10_000_000_000;
 /// Error of a pair of readings of two clocks, in nanoseconds.
 const PAIR_ERROR: i64 = 1_000;
 
+/// Smallest step of the system clock that is logged, in nanoseconds: smaller ones are changes of its rate.
+const LOGGED_STEP: i64 = 100_000;
+
 /// Drift of clocks where no other one is configured, in parts per billion.
 const MAX_DRIFT_PPB: u32 = 50_000;
 
@@ -361,7 +364,9 @@ impl Daemon {
 
     fn on_system_clock_step(&mut self, step: Option<i64>) {
         if let Some(ns) = step {
-            self.events.push(DaemonEvent::SystemClockStep { ns });
+            if ns.saturating_abs() >= LOGGED_STEP {
+                self.events.push(DaemonEvent::SystemClockStep { ns });
+            }
             // The distance of the system clock from UTC is another one.
             self.utc_due = raw_ns();
         }

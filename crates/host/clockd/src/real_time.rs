@@ -13,6 +13,8 @@ use crate::sys::{KernelClock, clock_ns};
 pub(crate) struct ClockPair {
     pub(crate) raw: i64,
     pub(crate) real: i64,
+    /// Largest error of `raw`, in nanoseconds.
+    pub(crate) error: i64,
 }
 
 /// Time between the readings of `CLOCK_MONOTONIC_RAW` around one of `CLOCK_REALTIME` that is short enough, in nanoseconds.
@@ -33,7 +35,7 @@ impl ClockPair {
             let real = clock_ns(KernelClock::RealTime);
             let width = clock_ns(KernelClock::MonotonicRaw).wrapping_sub(before);
             if best.is_none_or(|(narrowest, _)| width < narrowest) {
-                best = Some((width, Self { raw: before + width / 2, real }));
+                best = Some((width, Self { raw: before + width / 2, real, error: width / 2 + 1 }));
             }
             if width <= NARROW {
                 break;
@@ -60,11 +62,12 @@ const MAX_PAIRS: usize = 4_096;
 /// Time that pairs must cover to know the rate of the clock, in nanoseconds.
 const BASELINE: i64 = 200_000_000;
 
-/// Error of two pairs, in nanoseconds.
-const PAIR_ERROR: i64 = TOO_WIDE;
+/// Step that is not noticed, in nanoseconds: a program that slews the clock does not step it by as little.
+const MIN_STEP: i64 = 100;
 
-/// Largest change of the rate that is no step while the rate is known, in parts per million.
-const KNOWN_PPM: i64 = 50;
+/// Largest change of the rate that is no step while the rate is known, in parts per million. A timestamp is at most
+/// milliseconds from a pair, so this bends a line by tens of nanoseconds.
+const KNOWN_PPM: i64 = 10;
 
 /// The same while it is not known: the kernel permits 500 ppm.
 const UNKNOWN_PPM: i64 = 600;
@@ -86,7 +89,8 @@ impl RealTimeMap {
                 None => (0, UNKNOWN_PPM),
             };
             let step = pair.real.saturating_sub(last.real).saturating_sub(elapsed).saturating_sub(gained);
-            let tolerance = PAIR_ERROR.saturating_add(scaled(elapsed, ppm, 1_000_000));
+            let errors = pair.error + last.error + MIN_STEP;
+            let tolerance = errors.saturating_add(scaled(elapsed, ppm, 1_000_000));
             if step.saturating_abs() > tolerance {
                 self.pairs.clear();
                 continuity = Continuity::Stepped(step);
@@ -152,7 +156,8 @@ mod tests {
     /// A map of pairs every 10 ms for a second, with the system clock at a rate of `ppm`, and the next pair.
     fn steady(ppm: i64) -> (RealTimeMap, ClockPair) {
         let mut map = RealTimeMap::default();
-        let pair = |index: i64| ClockPair { raw: index * 10 * MS, real: 1_000 * MS + index * 10 * (MS + ppm) };
+        let pair =
+            |index: i64| ClockPair { raw: index * 10 * MS, real: 1_000 * MS + index * 10 * (MS + ppm), error: 0 };
         for index in 0..100 {
             assert_eq!(map.push(pair(index)), Continuity::Continuous, "{ppm} ppm at {index}");
         }
@@ -176,7 +181,7 @@ mod tests {
 
     #[test]
     fn steps_are_noticed_and_discard_what_was_before() {
-        for step in [-3_000_000_000, -20 * MS, -2_500, 2_500, MS, 3_000_000_000] {
+        for step in [-3_000_000_000, -20 * MS, -250, 250, MS, 3_000_000_000] {
             let (mut map, next) = steady(-40);
             let stepped = ClockPair { real: next.real + step, ..next };
             let Continuity::Stepped(noticed) = map.push(stepped) else { panic!("a step of {step} ns") };
@@ -187,9 +192,11 @@ mod tests {
 
     #[test]
     fn other_rates_are_noticed_before_they_bend_a_line_far() {
-        let (mut map, next) = steady(10);
-        let slewed = ClockPair { real: next.real + 20_000, ..next };
-        assert_ne!(map.push(slewed), Continuity::Continuous);
+        let (map, next) = steady(10);
+        // 5 and 25 ppm more in 10 ms.
+        let slewed = [50, 250].map(|gained| ClockPair { real: next.real + gained, ..next });
+        assert_eq!(map.clone().push(slewed[0]), Continuity::Continuous);
+        assert_ne!(map.clone().push(slewed[1]), Continuity::Continuous);
     }
 
     #[test]

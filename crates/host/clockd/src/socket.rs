@@ -91,6 +91,8 @@ pub struct SocketCounters {
     pub missing_transmit_stamps: u64,
     /// Restarts of the numbers of transmit timestamps.
     pub resets: u64,
+    /// Steps of `CLOCK_REALTIME`, and changes of its rate, which discarded timestamps.
+    pub system_clock_steps: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -176,6 +178,7 @@ impl<T: Copy> StampedSocket<T> {
         let step = ClockPair::read().map(|pair| self.real_time.push(pair));
         match step {
             Some(Continuity::Stepped(ns)) => {
+                self.counters.system_clock_steps += 1;
                 // All that is in the queues may be from before the step.
                 self.drain();
                 Some(ns)
@@ -197,7 +200,9 @@ impl<T: Copy> StampedSocket<T> {
                 break;
             }
         }
-        while ready.datagrams && datagrams.len() < MAX_BATCH {
+        // An error of the socket itself is taken with the datagrams.
+        let datagrams_ready = ready.datagrams || ready.stamps && stamps.is_empty();
+        while datagrams_ready && datagrams.len() < MAX_BATCH {
             let entries = self.next(SocketQueue::Datagrams)?;
             self.counters.received += entries.len() as u64;
             for (index, entry) in entries.iter().enumerate() {
@@ -213,6 +218,7 @@ impl<T: Copy> StampedSocket<T> {
         }
         let continuity = ClockPair::read().map(|pair| self.real_time.push(pair));
         if let Some(Continuity::Stepped(ns)) = continuity {
+            self.counters.system_clock_steps += 1;
             batch.real_time_step = Some(ns);
         }
         let now = raw_ns();
@@ -292,9 +298,10 @@ impl<T: Copy> StampedSocket<T> {
     }
 }
 
+/// Returns whether an error is one of the network or of a moment, and not of the socket.
 fn is_transient(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable};
-    matches!(error.kind(), Interrupted | ConnectionRefused | HostUnreachable | NetworkUnreachable)
+    let of_socket = [libc::EBADF, libc::ENOTSOCK, libc::EFAULT, libc::EINVAL, libc::ENOSYS, libc::EOPNOTSUPP];
+    error.raw_os_error().is_some_and(|code| !of_socket.contains(&code))
 }
 
 #[cfg(test)]
@@ -411,7 +418,7 @@ mod tests {
         // As if the clock had been a second ahead until now.
         let pair = ClockPair::read().unwrap();
         other.real_time.clear();
-        other.real_time.push(ClockPair { raw: pair.raw - 1_000_000, real: pair.real + 999_000_000 });
+        other.real_time.push(ClockPair { raw: pair.raw - 1_000_000, real: pair.real + 999_000_000, ..pair });
         assert!(other.begin().is_some_and(|step| (step + 1_000_000_000).abs() < 10_000));
         assert!(other.collect(ReadyQueues::ALL).unwrap().datagrams.is_empty());
         other.begin();

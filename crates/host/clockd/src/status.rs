@@ -120,8 +120,8 @@ impl Status {
         text.gauge("peer_round_trip_seconds", "Lowest round trip of the samples in use.", peers(round_trip));
         let reply = |it: &PeerStatus| it.pair?.last_reply_ms.map(|ms| ms as f64 / 1e3);
         text.gauge("peer_last_reply_seconds", "Time since the last reply.", peers(reply));
-        let SocketCounters { sent, send_errors, received, unstamped, transmit_stamps, missing_transmit_stamps, resets } =
-            self.socket;
+        let SocketCounters { sent, send_errors, received, unstamped, transmit_stamps, .. } = self.socket;
+        let SocketCounters { missing_transmit_stamps, resets, system_clock_steps, .. } = self.socket;
         text.counter("datagrams_sent_total", "Datagrams sent.", [(None, sent)]);
         text.counter("send_errors_total", "Datagrams that could not be sent.", [(None, send_errors)]);
         text.counter("datagrams_received_total", "Datagrams received.", [(None, received)]);
@@ -130,6 +130,8 @@ impl Status {
         let missing = [(None, missing_transmit_stamps)];
         text.counter("missing_transmit_stamps_total", "Transmit timestamps that were not usable.", missing);
         text.counter("stamp_resets_total", "Restarts of the numbers of transmit timestamps.", [(None, resets)]);
+        let steps = [(None, system_clock_steps)];
+        text.counter("system_clock_steps_total", "Steps of the system clock and changes of its rate.", steps);
         let Refusals { unauthentic, misdirected, replayed, malformed } = self.refused;
         text.counter("unauthentic_total", "Datagrams that were not authentic.", [(None, unauthentic)]);
         text.counter("misdirected_total", "Datagrams for another member.", [(None, misdirected)]);
