@@ -546,6 +546,16 @@ mod tests {
         assert_eq!(sites, [0, 1]);
     }
 
+    /// The example of the book is accepted.
+    #[test]
+    fn example_is_accepted() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/src/clocks.md");
+        let page = fs::read_to_string(page).unwrap();
+        let (_, rest) = page.split_once("```toml\n").unwrap();
+        let draft = parse(rest.split_once("```").unwrap().0).unwrap();
+        assert_eq!(draft.peers.len(), 2);
+    }
+
     /// Each error is at its line, and names its key.
     #[test]
     fn errors_name_line_and_key() {
