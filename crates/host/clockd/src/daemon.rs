@@ -382,6 +382,7 @@ impl Daemon {
     /// Begins a new session: nothing that was measured holds.
     fn restart(&mut self) -> Result<(), DaemonError> {
         self.run = Run::new(&self.config, self.run.session)?;
+        self.inbox.restart_time();
         self.utc_due = self.run.begin;
         self.on_disruption();
         self.is_disrupted = true;
@@ -571,4 +572,66 @@ fn create_parent(path: &Path) -> Result<(), PageError> {
         path: path.to_path_buf(),
         source,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host_clock::HostClock;
+    use crate::page::{NoTime, PageReader};
+    use crate::peers::PeerConfig;
+    use crate::seal::MeshKey;
+    use clocks::{MemberConfig, MeshConfig};
+
+    fn daemon(directory: &Path) -> Result<Daemon, DaemonError> {
+        let [low, high, ..] = std::process::id().to_le_bytes();
+        let peer = |index: u8| PeerConfig {
+            name: format!("host{index}"),
+            address: std::net::SocketAddr::from(([127, 1 + high % 60, low, index + 1], 7_123)),
+            utc: UtcSource::None,
+        };
+        Daemon::new(DaemonConfig {
+            mesh: MeshConfig::new((0..2).map(|id| MemberConfig { id, site: 0 }).collect()),
+            peers: (0..2).map(peer).collect(),
+            own: Member(0),
+            key: MeshKey::derive(b"a key for tests.", b""),
+            page: directory.join("page"),
+            status: None,
+            metrics: Some(directory.join("metrics")),
+            clock_bound: None,
+            clock: HostClock::default(),
+        })
+    }
+
+    /// As after a suspend: the page is void at once, and members see another session.
+    #[test]
+    fn restart_voids_the_page() {
+        let directory = std::env::temp_dir().join(format!("narrows-clockd-restart-{}", std::process::id()));
+        let mut daemon = match daemon(&directory) {
+            Ok(daemon) => daemon,
+            Err(error @ DaemonError::Socket { .. }) => return testing::skipped_here(&error.to_string()),
+            Err(error) => panic!("{error}"),
+        };
+        let reader = PageReader::open(&directory.join("page")).unwrap();
+        let (session, disruptions) = (daemon.run.session, daemon.disruptions);
+        let now = Reading(raw_ns());
+        let valid = PageContent {
+            status: PageStatus::Synchronised,
+            at: now,
+            valid_until: now.after(1 << 40),
+            ..PageContent::default()
+        };
+        daemon.page.write(&valid);
+        assert!(reader.now().is_ok());
+        daemon.restart().unwrap();
+        assert_eq!(reader.now(), Err(NoTime::Disrupted));
+        let content = reader.content().unwrap();
+        assert!(content.disruptions > disruptions && content.session > session.0, "{content:?}");
+        assert_eq!(daemon.status().state, PageStatus::Disrupted);
+        // A turn without any packet: the metrics are written, and the page stays void.
+        daemon.turn(Ready { queues: ReadyQueues::ALL, queries: true }).unwrap();
+        assert!(fs::read_to_string(directory.join("metrics")).unwrap().contains("narrows_clock_synchronised 0e0\n"));
+        assert_eq!(reader.now(), Err(NoTime::Disrupted));
+        fs::remove_dir_all(&directory).unwrap();
+    }
 }

@@ -65,6 +65,11 @@ impl Inbox {
         Self { key, own, windows: vec![ReplayWindow::default(); members], refusals: Refusals::default() }
     }
 
+    /// Lets times begin at zero again. What has been received stays known.
+    pub(crate) fn restart_time(&mut self) {
+        self.windows.iter_mut().for_each(ReplayWindow::restart_time);
+    }
+
     /// Returns the message in a datagram, unless it is refused.
     pub(crate) fn open<'a>(&mut self, now: Time, datagram: &'a [u8]) -> Option<Accepted<'a>> {
         let Some(Opened { message, number }) = self.key.open(datagram) else {

@@ -4,6 +4,16 @@
 //! it is stopped. It needs no privileges beyond write access to the directories of its files. Programs read mesh time with
 //! [`PageReader`], or with `include/narrows_clock.h`; [`query`] asks a running daemon for its [`Status`].
 //!
+//! ```no_run
+//! use std::path::Path;
+//! use std::sync::atomic::AtomicBool;
+//!
+//! static STOP: AtomicBool = AtomicBool::new(false);
+//! let config = clockd::DaemonConfig::read(Path::new("/etc/narrows/peers.toml"), None)?;
+//! clockd::Daemon::new(config)?.run(&STOP, &mut |event| eprintln!("{event}"))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | job | module |
 //! |---|---|
 //! | timestamps of datagrams | `socket`, `real_time` |

@@ -620,6 +620,29 @@ mod tests {
     }
 
     #[test]
+    fn files_are_read_with_their_key() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = std::env::temp_dir().join(format!("narrows-clockd-peers-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("peers.toml");
+        fs::write(&path, format!("key = \"k\"\n{MEMBERS}")).unwrap();
+        assert!(matches!(DaemonConfig::read(&path, Some("b")), Err(PeersError::File(_))), "no key");
+        fs::write(directory.join("k"), [3; 32]).unwrap();
+        fs::set_permissions(directory.join("k"), fs::Permissions::from_mode(0o600)).unwrap();
+        let config = DaemonConfig::read(&path, Some("b")).unwrap();
+        assert_eq!((config.own, config.peers.len()), (Member(1), 2));
+        let error = DaemonConfig::read(&path, Some("c")).unwrap_err();
+        assert!(error.to_string().contains("no member is named `c`; accepted: a, b"), "{error}");
+        // Messages of members with the same file are understood, and those with another list are not.
+        let sealed = config.key.seal(b"message", 0);
+        assert!(DaemonConfig::read(&path, Some("a")).unwrap().key.open(&sealed).is_some());
+        fs::write(&path, format!("key = \"k\"\n{MEMBERS}").replace("east", "west").replace("10.0.0.2", "10.0.0.3"))
+            .unwrap();
+        assert!(DaemonConfig::read(&path, Some("a")).unwrap().key.open(&sealed).is_none());
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
     fn keys_must_be_private_and_long() {
         use std::os::unix::fs::PermissionsExt;
         let path = std::env::temp_dir().join(format!("narrows-clockd-key-{}", std::process::id()));

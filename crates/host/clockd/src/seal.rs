@@ -120,6 +120,13 @@ impl ReplayWindow {
         is_new
     }
 
+    /// Lets times begin at zero again.
+    pub(crate) fn restart_time(&mut self) {
+        if let Some(state) = &mut self.state {
+            state.last = Time::ZERO;
+        }
+    }
+
     fn begin(&mut self, now: Time, session: Session, number: u64) -> bool {
         self.state = Some(WindowState { session, highest: number, accepted: 1, last: now });
         true
@@ -157,7 +164,12 @@ mod tests {
         assert!(window.accept(Time::from_ms(1), new, 0));
         assert!(!window.accept(Time::from_ms(9_000), old, 4));
         assert!(!window.accept(Time::from_ms(9_000), new, 0));
-        assert!(window.accept(Time::from_ms(10_001), old, 4));
+        assert!(window.clone().accept(Time::from_ms(10_001), old, 4));
+        // Silence is measured by the new times, too.
+        assert!(window.accept(Time::from_ms(1_000_000), new, 1));
+        window.restart_time();
+        assert!(!window.accept(Time::from_ms(9_999), old, 4));
+        assert!(window.accept(Time::from_ms(10_000), old, 4));
     }
 
     proptest! {
