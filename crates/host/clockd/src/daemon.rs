@@ -603,7 +603,7 @@ mod tests {
         })
     }
 
-    /// As after a suspend: the page is void at once, and members see another session.
+    /// The page is void at once, as after a suspend, and members see another session.
     #[test]
     fn restart_voids_the_page() {
         let directory = std::env::temp_dir().join(format!("narrows-clockd-restart-{}", std::process::id()));
