@@ -29,6 +29,12 @@ pub(crate) fn report_full_files() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
+/// Returns the flag that Ctrl-C sets.
+#[cfg(target_os = "linux")]
+pub(crate) fn flag() -> &'static AtomicBool {
+    &INTERRUPTED
+}
+
 pub(crate) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }

@@ -1,5 +1,7 @@
 //! `narrows clocks`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use super::values::seed;
@@ -11,6 +13,46 @@ pub(crate) enum ClocksCommand {
     /// The members' code is that of the daemon; oscillators, timestamps and loaded links are models. Exit code 1 if a bound
     /// did not contain mesh time.
     Simulate(Box<ClocksSimulateArgs>),
+    /// Run this host's member of a mesh, until it is stopped.
+    ///
+    /// Probes its neighbours over UDP and writes mesh time to a page in shared memory. Needs no privileges, and sets no clock.
+    /// The peers file is the same on all hosts; the book describes it under "Synchronised clocks".
+    Run(ClocksRunArgs),
+    /// Print the state of the member that runs on this host.
+    Status(ClocksStatusArgs),
+}
+
+/// Options of `narrows clocks run`.
+#[derive(Args, Debug)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the daemon needs Linux"))]
+pub(crate) struct ClocksRunArgs {
+    /// Peers file (TOML).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) peers: PathBuf,
+    /// Name of this host in the peers file. Default: the host's name.
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Print only warnings and errors, on standard error.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Options of `narrows clocks status`.
+#[derive(Args, Debug)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the daemon needs Linux"))]
+pub(crate) struct ClocksStatusArgs {
+    /// Socket of the daemon: `status` in the peers file.
+    #[arg(long, value_name = "PATH", default_value = "/run/narrows/clock.sock")]
+    pub(crate) socket: PathBuf,
+    /// Print the state every second, until the command is stopped.
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Print the state as JSON on standard output, and nothing else there.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the state in the text format of Prometheus.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) prometheus: bool,
 }
 
 /// Options of `narrows clocks simulate`.

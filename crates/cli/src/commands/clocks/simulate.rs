@@ -1,4 +1,4 @@
-//! `narrows clocks`: clock synchronisation in a mesh of hosts.
+//! `narrows clocks simulate`: errors and bounds of a mesh in virtual time.
 
 use std::io::IsTerminal;
 
@@ -7,15 +7,9 @@ use scenario::argument;
 use serde_json::json;
 use units::{Span, Time};
 
-use crate::args::{ClocksCommand, ClocksSimulateArgs};
+use crate::args::ClocksSimulateArgs;
 use crate::exit::{CommandFailure, print, print_stderr};
 use crate::interrupt::{interrupted, listen};
-
-pub(crate) fn clocks(command: &ClocksCommand) -> Result<(), CommandFailure> {
-    match command {
-        ClocksCommand::Simulate(args) => simulate(args),
-    }
-}
 
 /// Version of the JSON of `clocks simulate`.
 const SCHEMA: u32 = 1;
@@ -26,7 +20,7 @@ const STEP_NS: [i64; 2] = [20_000, 1_000_000_000];
 /// Longest simulated time.
 const MAX_TIME: Span = Span::from_s(100_000);
 
-fn simulate(args: &ClocksSimulateArgs) -> Result<(), CommandFailure> {
+pub(super) fn simulate(args: &ClocksSimulateArgs) -> Result<(), CommandFailure> {
     let simulation = simulation(args)?;
     listen();
     let is_silent = args.quiet || args.json || !std::io::stderr().is_terminal();
