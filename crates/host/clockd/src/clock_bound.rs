@@ -14,7 +14,7 @@ use std::sync::atomic::{Ordering, fence};
 use clocks::Skew;
 
 use crate::shared_file::{Layout, PageError, SharedFile};
-use crate::sys::{KernelClock, Mapping, clock_ns, counter};
+use crate::sys::{KernelClock, Mapping, clock_ns, clock_source, counter};
 
 const MAGIC: [u32; 2] = [0x414d_5a4e, 0x4342_0200];
 
@@ -160,8 +160,7 @@ struct CounterScale {
 
 impl CounterScale {
     fn new() -> Self {
-        let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-        let is_clock_source = source.is_ok_and(|name| matches!(name.trim(), "tsc" | "arch_sys_counter"));
+        let is_clock_source = matches!(clock_source().as_str(), "tsc" | "arch_sys_counter");
         Self { is_clock_source, starts: [None; 2] }
     }
 

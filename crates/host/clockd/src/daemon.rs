@@ -30,7 +30,7 @@ use crate::socket::{Batch, ReadyQueues, StampedSocket};
 use crate::status::{PairStatus, PeerStatus, Status, UtcStatus};
 use crate::status_socket::{Query, StatusSocket};
 use crate::suspend::SuspendWatch;
-use crate::sys::{self, KernelClock, clock_ns};
+use crate::sys::{self, KernelClock, clock_ns, clock_source};
 use crate::utc::{UtcLine, UtcLines, system_error};
 
 /// Longest wait, in nanoseconds: the request to stop is looked at after it.
@@ -47,6 +47,9 @@ const PAIR_ERROR: i64 = 1_000;
 
 /// Smallest step of the system clock that is logged, in nanoseconds: smaller ones are changes of its rate.
 const LOGGED_STEP: i64 = 100_000;
+
+/// Attempts to compare the clocks before the daemon starts.
+const CLOCK_ATTEMPTS: u32 = 100;
 
 /// Drift of clocks where no other one is configured, in parts per billion.
 const MAX_DRIFT_PPB: u32 = 50_000;
@@ -65,6 +68,15 @@ pub enum DaemonError {
         address: std::net::SocketAddr,
         /// The error.
         source: io::Error,
+    },
+    /// Clocks cannot be read fast enough to compare them.
+    #[error(
+        "reading a clock takes longer than a microsecond: the clock source `{name}` is too slow; accepted: one that \
+             programs read without a system call, such as tsc or kvm-clock"
+    )]
+    SlowClock {
+        /// The kernel's clock source.
+        name: String,
     },
     /// A page cannot be written.
     #[error(transparent)]
@@ -168,6 +180,9 @@ impl Daemon {
     pub fn new(config: DaemonConfig) -> Result<Self, DaemonError> {
         let address = config.peers[config.own.index()].address;
         let socket = StampedSocket::bind(address).map_err(|source| DaemonError::Socket { address, source })?;
+        if (0..CLOCK_ATTEMPTS).all(|_| ClockPair::read().is_none()) {
+            return Err(DaemonError::SlowClock { name: clock_source() });
+        }
         let run = Run::new(&config, Session(0))?;
         create_parent(&config.page)?;
         let page = PageWriter::open(&config.page, run.session.0)?;

@@ -41,6 +41,12 @@ pub(crate) fn clock_ns(clock: KernelClock) -> i64 {
     nanoseconds(&time)
 }
 
+/// Returns the name of the kernel's clock source; empty if it is not known.
+pub(crate) fn clock_source() -> String {
+    let name = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    name.unwrap_or_default().trim().to_owned()
+}
+
 fn nanoseconds(time: &libc::timespec) -> i64 {
     time.tv_sec.wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec)
 }
