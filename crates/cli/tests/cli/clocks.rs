@@ -69,7 +69,7 @@ fn members_run_and_report_their_state() {
         members[0].says("timestamps");
         return skipped_here("the kernel refuses timestamps of packets");
     }
-    eventually(Duration::from_secs(60), "the members know mesh time", || {
+    eventually(Duration::from_mins(1), "the members know mesh time", || {
         let status = scratch.narrows("clocks status --socket b.sock --json").ok().json();
         status["state"] == "synchronised"
     });

@@ -19,9 +19,9 @@ use units::{Bytes, Frac, Rate, Span, Time};
 const PAIRS: u32 = 3;
 const RATE: Rate = Rate::from_gbps(10);
 
-fn schedule(steps: &[(i64, u64)], period: Span) -> Option<Arc<RateSchedule>> {
+fn schedule(steps: &[(i64, u64)], period: Span) -> Arc<RateSchedule> {
     let steps = steps.iter().map(|&(us, mbps)| RateStep { at: Span::from_us(us), rate: Rate::from_mbps(mbps) });
-    Some(Arc::new(RateSchedule::new(steps.collect(), Some(period)).unwrap()))
+    Arc::new(RateSchedule::new(steps.collect(), Some(period)).unwrap())
 }
 
 /// All impairments at once.
@@ -38,7 +38,7 @@ fn everything() -> Impairments {
         duplication: Frac::ratio(1, 50),
         corruption: Frac::ratio(1, 100),
         ack_aggregation: Some(AckAggregation { period: Span::from_us(15), packets: 4, max_size: 128 }),
-        rate_schedule: schedule(&[(0, 10_000), (200, 0), (230, 4_000)], Span::from_us(400)),
+        rate_schedule: Some(schedule(&[(0, 10_000), (200, 0), (230, 4_000)], Span::from_us(400))),
     }
 }
 
@@ -158,7 +158,7 @@ fn copies_alone_cost_no_retransmission() {
 /// 10 Gb/s half of the time: a flow takes about twice its bytes' time, and never less than the schedule permits.
 #[test]
 fn a_flow_follows_the_schedule() {
-    let rate_schedule = schedule(&[(0, 10_000), (100, 0)], Span::from_us(200));
+    let rate_schedule = Some(schedule(&[(0, 10_000), (100, 0)], Span::from_us(200)));
     let mut setup = crossing(Impairments { rate_schedule, ..Impairments::default() }, 4_000);
     setup.flows.truncate(1);
     let outcome = sound(&setup, LawKind::Cubic);
@@ -203,11 +203,7 @@ fn impairments() -> impl Strategy<Value = Impairments> {
             duplication: Frac::ratio(duplicated, 1_000),
             corruption: Frac::ratio(corrupted, 1_000),
             ack_aggregation: on[4].then_some(AckAggregation { period: Span::from_us(period), packets, max_size: 200 }),
-            rate_schedule: if on[5] {
-                schedule(&[(0, 5_000), (period, 0), (90, 10_000)], Span::from_us(150))
-            } else {
-                None
-            },
+            rate_schedule: on[5].then(|| schedule(&[(0, 5_000), (period, 0), (90, 10_000)], Span::from_us(150))),
         },
     )
 }
