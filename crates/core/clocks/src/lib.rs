@@ -43,6 +43,6 @@ pub use node::{Departure, Event, MemberConfig, MeshConfig, MeshMap, NeighbourSta
 pub use pair::{NoEstimate, PairEstimate, PairSamples, SkewRange, estimate};
 pub use samples::{CodedPair, Sample, SampleWindow};
 pub use wire::{
-    Body, Departures, Era, Header, MAX_LENGTH, MAX_PAIRS, MeshLine, Message, PROBE_LENGTH, PairIndex, Probe,
+    Agreement, Body, Departures, Era, Header, MAX_LENGTH, MAX_PAIRS, MeshLine, Message, PROBE_LENGTH, PairIndex, Probe,
     REPORTS_OVERHEAD, Reply, Report, ReportedPair, Session, report_length,
 };

@@ -20,10 +20,11 @@ use crate::line::{OffsetLine, Reading, Skew};
 use crate::mesh::{Member, Neighbours, neighbours, successors};
 use crate::network::{MemberOffset, PairInterval, Solution, solve};
 use crate::pair::PairEstimate;
-use crate::prober::{Agreement, Prober, ProberConfig};
+use crate::prober::{Prober, ProberConfig};
 use crate::reports::Reports;
 use crate::wire::{
-    Body, Departures, Era, Header, MAX_PAIRS, MeshLine, Message, PairIndex, Probe, Reply, Report, ReportedPair, Session,
+    Agreement, Body, Departures, Era, Header, MAX_PAIRS, MeshLine, Message, PairIndex, Probe, Reply, Report,
+    ReportedPair, Session,
 };
 
 /// Time between two estimates.
@@ -178,6 +179,9 @@ struct Responder {
     previous: Option<Departures>,
     /// Replies that may still be sent in this epoch.
     allowance: u32,
+    /// Time of the last probe, and of the last one that did not agree with its prober's estimate.
+    probed: Option<Time>,
+    disagreed: Option<Time>,
 }
 
 /// A neighbour, or another member that exchanges reports with the host.
@@ -223,6 +227,8 @@ pub struct Node {
     suspects: Vec<Member>,
     /// Pairs that showed a step in this epoch.
     steps: Vec<Member>,
+    /// Time of the last step of the host's own clock.
+    stepped_at: Option<Time>,
 }
 
 impl Node {
@@ -267,6 +273,7 @@ impl Node {
             solution: None,
             suspects: Vec::new(),
             steps: Vec::new(),
+            stepped_at: None,
         }
     }
 
@@ -338,7 +345,7 @@ impl Node {
         let Departure { to, nonce, index, is_probe } = departure;
         if is_probe {
             if let Some(prober) = self.probers.iter_mut().find(|prober| prober.config.pair.responder == to) {
-                prober.on_sent(Probe { nonce, index }, at);
+                prober.on_sent(nonce, index, at);
             }
             return;
         }
@@ -374,7 +381,12 @@ impl Node {
             self.reset_pair(sender);
         }
         match body {
-            Body::Probe(probe) => self.answer(sender, sender_session, probe, received),
+            Body::Probe(probe) => {
+                if is_fresh {
+                    self.note_agreement(now, sender, probe.agreement);
+                }
+                self.answer(sender, sender_session, probe, received);
+            }
             _ if !is_fresh => return false,
             Body::Reply(reply) => {
                 if let Some(prober) = self.probers.iter_mut().find(|it| it.config.pair.responder == sender) {
@@ -419,6 +431,7 @@ impl Node {
         let to = prober.config.pair.responder;
         let agreement = prober.begin(nonce);
         prober.next_probe = (prober.next_probe + Span::from_unsigned_ps(gap)).max(now);
+        prober.agreement = agreement;
         if agreement == Agreement::Steps && !self.steps.contains(&to) {
             self.steps.push(to);
         }
@@ -432,7 +445,19 @@ impl Node {
         let Some(nonce) = self.probers[prober].newest() else { return };
         let session = self.peers[to.index()].session;
         let departure = Departure { to, nonce, index, is_probe: true };
-        self.send(to, session, Body::Probe(Probe { nonce, index }), Some(departure));
+        let agreement = self.probers[prober].agreement;
+        self.send(to, session, Body::Probe(Probe { nonce, index, agreement }), Some(departure));
+    }
+
+    /// Notes the agreement of a prober's estimate with its last coded pair.
+    fn note_agreement(&mut self, now: Time, sender: Member, agreement: Agreement) {
+        let responder = &mut self.peers[sender.index()].responder;
+        responder.probed = Some(now);
+        // Just after a step, probers compare with estimates from before it.
+        let is_settled = self.stepped_at.is_none_or(|at| now.saturating_since(at) >= EPOCH);
+        if agreement == Agreement::Steps && is_settled {
+            responder.disagreed = Some(now);
+        }
     }
 
     /// Answers a packet of a probe.
@@ -475,12 +500,16 @@ impl Node {
         self.peers[member.index()].responder.previous = None;
     }
 
-    /// Decides at once that the host's own clock has stepped, if most pairs show a step. The rest waits for the end of the
-    /// epoch: until then more pairs may show it.
+    /// Decides at once that the host's own clock has stepped, if most pairs in both roles show a step. The rest waits for the
+    /// end of the epoch: until then more pairs may show it.
     fn judge_steps(&mut self, now: Time) {
-        let active = self.probers.iter().filter(|prober| prober.interval().is_some()).count();
+        let is_recent = |time: &Option<Time>| time.is_some_and(|time| now.saturating_since(time) <= EPOCH);
+        let responders = || self.peers.iter().map(|peer| &peer.responder);
+        let probing = self.probers.iter().filter(|prober| prober.interval().is_some()).count();
+        let active = probing + responders().filter(|it| is_recent(&it.probed)).count();
+        let steps = self.steps.len() + responders().filter(|it| is_recent(&it.disagreed)).count();
         // With one or two pairs it cannot be decided which clock it was: the map is void at both.
-        if !self.steps.is_empty() && 2 * self.steps.len() > active {
+        if steps > 0 && 2 * steps > active {
             self.on_own_step(now);
         }
     }
@@ -488,10 +517,13 @@ impl Node {
     /// Discards all that depends on the host's clock.
     fn on_own_step(&mut self, now: Time) {
         self.steps.clear();
+        self.stepped_at = Some(now);
         self.era = Era(self.era.0.wrapping_add(1));
         self.events.push_back(Event::OwnStep);
         self.probers.iter_mut().for_each(Prober::reset);
-        self.peers.iter_mut().for_each(|peer| peer.responder.previous = None);
+        for peer in &mut self.peers {
+            (peer.responder.previous, peer.responder.disagreed) = (None, None);
+        }
         self.set_following(None);
         // The others discard what they know of this clock.
         self.report(now, None);

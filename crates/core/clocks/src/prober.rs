@@ -10,7 +10,7 @@ use crate::mesh::Neighbours;
 use crate::network::PairInterval;
 use crate::pair::{NoEstimate, PairEstimate, PairSamples, SkewRange, estimate};
 use crate::samples::{CodedPair, Sample, SampleWindow};
-use crate::wire::{Departures, Probe, Reply};
+use crate::wire::{Agreement, Departures, PairIndex, Reply};
 
 /// Coded pairs that wait for timestamps. The oldest one is evaluated with the timestamps that it has.
 const MAX_OUTSTANDING: usize = 4;
@@ -110,15 +110,6 @@ impl Floor {
     }
 }
 
-/// Agreement of a coded pair with the last estimate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Agreement {
-    /// Within its interval, or nothing to compare.
-    Agrees,
-    /// Outside, as were the coded pairs before: one of the two clocks has stepped.
-    Steps,
-}
-
 /// Settings of a prober.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProberConfig {
@@ -146,6 +137,8 @@ pub(crate) struct Prober {
     /// Time of the last reply.
     pub(crate) last_reply: Option<Time>,
     pub(crate) next_probe: Time,
+    /// Agreement of the coded pair that was evaluated last.
+    pub(crate) agreement: Agreement,
     /// Time at which the second packet of the newest coded pair is due; [`Time::NEVER`] once it is sent.
     pub(crate) second_at: Time,
 }
@@ -164,6 +157,7 @@ impl Prober {
             disagreements: 0,
             last_reply: None,
             next_probe: first_probe,
+            agreement: Agreement::Agrees,
             second_at: Time::NEVER,
         }
     }
@@ -173,6 +167,7 @@ impl Prober {
         self.outstanding.clear();
         (self.pure, self.all) = (BothWays::new(), BothWays::new());
         (self.interval, self.estimate, self.disagreements, self.lower) = (None, None, 0, None);
+        self.agreement = Agreement::Agrees;
     }
 
     /// Returns the interval of the last estimate.
@@ -204,9 +199,9 @@ impl Prober {
     }
 
     /// Takes the transmit timestamp of a packet.
-    pub(crate) fn on_sent(&mut self, probe: Probe, at: Reading) {
-        if let Some(outstanding) = self.find(probe.nonce) {
-            outstanding.sent[probe.index.index()].get_or_insert(at);
+    pub(crate) fn on_sent(&mut self, nonce: u64, index: PairIndex, at: Reading) {
+        if let Some(outstanding) = self.find(nonce) {
+            outstanding.sent[index.index()].get_or_insert(at);
         }
     }
 

@@ -69,12 +69,8 @@ impl PairIndex {
         self as usize
     }
 
-    fn parse(byte: u8) -> Option<Self> {
-        match byte {
-            0 => Some(Self::First),
-            1 => Some(Self::Second),
-            _ => None,
-        }
+    fn parse(byte: u8) -> Self {
+        if byte & 1 == 0 { Self::First } else { Self::Second }
     }
 }
 
@@ -85,6 +81,18 @@ pub struct Probe {
     pub nonce: u64,
     /// The packet's index.
     pub index: PairIndex,
+    /// Agreement of the pair with the prober's last estimate.
+    pub agreement: Agreement,
+}
+
+/// Agreement of a coded pair with the last estimate of its prober.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Agreement {
+    /// Within its interval, or nothing to compare.
+    #[default]
+    Agrees,
+    /// Outside, as were the coded pairs before: one of the two clocks has stepped.
+    Steps,
 }
 
 /// The answer to a packet of a probe.
@@ -266,7 +274,7 @@ impl Writer {
 
     fn probe(&mut self, probe: &Probe) {
         self.u64(probe.nonce);
-        self.0.push(probe.index as u8);
+        self.0.push(probe.index as u8 | (probe.agreement as u8) << 1);
     }
 
     fn line(&mut self, line: &OffsetLine) {
@@ -322,8 +330,9 @@ impl Reader<'_> {
 
     fn probe(&mut self) -> Option<Probe> {
         let nonce = self.u64().filter(|&nonce| nonce != 0)?;
-        let [index] = self.take()?;
-        Some(Probe { nonce, index: PairIndex::parse(index)? })
+        let [byte] = self.take()?;
+        let agreement = if byte & 2 == 0 { Agreement::Agrees } else { Agreement::Steps };
+        (byte < 4).then_some(Probe { nonce, index: PairIndex::parse(byte), agreement })
     }
 
     fn line(&mut self) -> Option<OffsetLine> {
@@ -384,7 +393,8 @@ mod tests {
 
     fn body() -> impl Strategy<Value = Body> {
         let index = prop_oneof![Just(PairIndex::First), Just(PairIndex::Second)];
-        let probe = (1u64.., index).prop_map(|(nonce, index)| Probe { nonce, index });
+        let agreement = prop_oneof![Just(Agreement::Agrees), Just(Agreement::Steps)];
+        let probe = (1u64.., index, agreement).prop_map(|(nonce, index, agreement)| Probe { nonce, index, agreement });
         let previous = proptest::option::of((1u64.., any::<[i64; 2]>()));
         let reply = (probe.clone(), any::<i64>(), previous).prop_map(|(probe, received, previous)| {
             let previous = previous.map(|(nonce, sent)| Departures { nonce, sent: sent.map(Reading) });

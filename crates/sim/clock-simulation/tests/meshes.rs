@@ -12,17 +12,17 @@ fn run(simulation: &Simulation) -> Outcome {
     simulation.run(|_| true).unwrap()
 }
 
-/// Every member knows mesh time at all times, all bounds agree, and errors are below a microsecond: On-Ramp's source states
-/// a 99th percentile of 2 to 3 us for timestamps in software at a load of 80 %.
+/// Every member knows mesh time at all times, all bounds agree, and errors are below those that On-Ramp states for Huygens
+/// with timestamps in software: a 99th percentile of 2 to 3 us at a load of 80 %. At less load they are far below.
 #[test]
-fn errors_are_below_a_microsecond() {
-    for load in [0, 40, 80] {
+fn errors_are_below_those_of_the_paper() {
+    for (load, limit) in [(0, 300), (40, 300), (80, 2_000)] {
         let outcome = run(&simulation(12, load));
         let Outcome { error, bound, readings, void, outside, messages_per_host_s, .. } = outcome;
         println!("{load} %: error {error:?}, bound {bound:?}, {messages_per_host_s} messages a host and second");
         assert_eq!((outside, void), (0, 0), "{load} %");
         assert_eq!(readings, 12 * 4_000);
-        assert!(error.p99 <= 1_000, "{load} %: {error:?}");
+        assert!(error.p99 <= limit, "{load} %: {error:?}");
         assert!(messages_per_host_s < 400);
     }
 }
@@ -41,6 +41,17 @@ fn steps_void_one_map_and_no_bound() {
     let outcome = run(&Simulation { steps: Some(steps), duration: Span::from_s(60), ..simulation(12, 40) });
     assert!(outcome.steps >= 10, "{}", outcome.steps);
     assert_eq!((outcome.outside, outcome.steps_noticed), (0, outcome.steps));
+}
+
+/// A step of one of eight members voids no other map: pairs in both roles decide which clock it was.
+#[test]
+fn a_step_voids_no_other_map() {
+    let steps = StepConfig { every: Span::from_s(15), min_ns: 1_000_000, max_ns: 2_000_000 };
+    let outcome = run(&Simulation { steps: Some(steps), duration: Span::from_s(60), ..simulation(8, 0) });
+    assert!(outcome.steps >= 2, "{}", outcome.steps);
+    let own_steps = outcome.events.iter().filter(|event| event.0 >= 60 && event.2 == Event::OwnStep).count() as u64;
+    // A step at the end is noticed, and not judged any more.
+    assert!((outcome.steps..=outcome.steps + 1).contains(&own_steps), "{own_steps}: {:?}", outcome.events);
 }
 
 /// A liar of eight is a suspect, and all others stay within their bounds.
