@@ -12,7 +12,7 @@ use super::Cli;
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Simulate", &["demo", "run", "sweep", "check", "size", "choose", "tune", "reproduce"]),
     ("Results", &["show", "explain", "score", "compare", "plot", "report", "export"]),
-    ("Real packets", &["emulate", "kernel"]),
+    ("Real packets", &["emulate", "kernel", "clocks"]),
     ("Transport", &["send", "recv", "perf", "proxy"]),
     ("Laws", &["laws", "new-law"]),
     ("Files", &["import", "schema"]),
@@ -23,7 +23,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
 struct Renamed {
     old: &'static str,
     new: &'static str,
-    /// The commands that had it.
+    /// The commands that had it: by the name of a command, or of a subcommand if no command has that name.
     commands: &'static [&'static str],
 }
 
@@ -132,11 +132,19 @@ fn command_with_groups() -> clap::Command {
     ))
 }
 
-/// Returns the name of the subcommand to which a word of a command line belongs: words before it select the subcommand.
-fn subcommand_of<'a>(command: &'a clap::Command, words: &[OsString], word: &str) -> &'a str {
+/// Returns the subcommand to which a word of a command line belongs: words before it select the subcommand.
+fn subcommand_of<'a>(command: &'a clap::Command, words: &[OsString], word: &str) -> &'a clap::Command {
     let words = words.iter().skip(1).filter_map(|word| word.to_str());
     let before = words.take_while(|it| it.split('=').next() != Some(word));
-    before.fold(command, |at, word| at.find_subcommand(word).unwrap_or(at)).get_name()
+    before.fold(command, |at, word| at.find_subcommand(word).unwrap_or(at))
+}
+
+/// Returns whether [`Renamed::commands`] has this command by this name.
+fn is_named(root: &clap::Command, command: &clap::Command, name: &str) -> bool {
+    match root.find_subcommand(name) {
+        Some(of_root) => std::ptr::eq(of_root, command),
+        None => command.get_name() == name,
+    }
 }
 
 /// Adds the new name to the error for a word that was renamed, if its subcommand had the old one.
@@ -149,7 +157,8 @@ fn suggest_replacement(command: &clap::Command, words: &[OsString], mut error: c
     let Some(ContextValue::String(word)) = error.get(kind) else { return error };
     let word = word.split('=').next().unwrap_or_default();
     let subcommand = subcommand_of(command, words, word);
-    if let Some(Renamed { new, .. }) = RENAMED.iter().find(|it| it.old == word && it.commands.contains(&subcommand)) {
+    let has_it = |it: &&Renamed| it.commands.iter().any(|name| is_named(command, subcommand, name));
+    if let Some(Renamed { new, .. }) = RENAMED.iter().filter(|it| it.old == word).find(has_it) {
         for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue] {
             error.remove(kind);
         }
@@ -163,7 +172,7 @@ fn suggest_replacement(command: &clap::Command, words: &[OsString], mut error: c
 mod tests {
     use clap::CommandFactory as _;
 
-    use super::{Cli, GROUPS, RENAMED, Renamed};
+    use super::{Cli, GROUPS, RENAMED, Renamed, is_named};
 
     #[test]
     fn every_command_is_in_one_group() {
@@ -201,6 +210,7 @@ mod tests {
         // Other commands never had it, also some that have the new one, or it is before the command.
         for line in [
             "narrows laws --page x",
+            "narrows clocks run --anew",
             "narrows run a.toml --keep",
             "narrows export near",
             "narrows run a.toml --output out",
@@ -230,7 +240,7 @@ mod tests {
         commands(&root, &mut all);
         for Renamed { old, new, commands } in RENAMED {
             for name in *commands {
-                let known: Vec<_> = all.iter().filter(|command| command.get_name() == *name).collect();
+                let known: Vec<_> = all.iter().filter(|command| is_named(&root, command, name)).collect();
                 let [command] = known[..] else { panic!("{} commands are called {name}", known.len()) };
                 assert!(accepts(command, new) && !accepts(command, old), "{name}: {old} was renamed to {new}");
             }

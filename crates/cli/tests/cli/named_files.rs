@@ -176,6 +176,7 @@ enum Use {
 #[cfg(all(target_os = "linux", feature = "import", feature = "transport"))]
 fn options_of_files() -> std::collections::BTreeMap<(&'static str, &'static str), Use> {
     let mut all = std::collections::BTreeMap::from([
+        (("narrows-clocks-run", "--peers"), Use::Input),
         (("narrows-compare", "--markdown"), Use::Output("compare out out --flows --markdown ")),
         (("narrows-emulate", "--pcap"), Use::Output("emulate pair.toml --scheme cubic --pcap left>right=")),
         (("narrows-export-perfetto", "--out"), Use::Output("export perfetto out --out ")),

@@ -135,7 +135,7 @@ pub(crate) fn write_header(header: &Header, kind: u8, bytes: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clocks::{Body, Message, PairIndex, Probe};
+    use clocks::{Agreement, Body, Message, PairIndex, Probe};
 
     fn key() -> MeshKey {
         MeshKey::derive(b"0123456789abcdef", b"mesh")
@@ -150,7 +150,10 @@ mod tests {
             receiver_session: Some(Session(0x0102_0304_0506_0708)),
             era: Era(9),
         };
-        Message { header, body: Body::Probe(Probe { nonce: 5, index: PairIndex::Second }) }
+        Message {
+            header,
+            body: Body::Probe(Probe { nonce: 5, index: PairIndex::Second, agreement: Agreement::Agrees }),
+        }
     }
 
     #[test]
