@@ -1,4 +1,4 @@
-//! Messages of the mesh. Integers are big-endian. Each message is sealed as a whole by the host ([`crate::Seal`]).
+//! Messages of the mesh. Integers are big-endian. The host seals each message as a whole.
 //!
 //! | offset | field |
 //! |---|---|
