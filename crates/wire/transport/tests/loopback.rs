@@ -294,29 +294,29 @@ fn laws_receive_the_announced_bytes() {
     config.settings.line_rate = units::Rate::from_gbps(100);
     let listener = listen(&config);
     let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
-    let announced = [Some(1 << 40), Some(100_000), None];
+    // The law updates the weight at the end of a round trip without a pause: after more than the first window.
+    let connections = [(Some(1 << 40), 5_000_000), (Some(100_000), 50_000), (None, 50_000)];
     let listening = std::thread::spawn(move || {
         wait(async {
-            for _ in announced {
+            for (_, bytes) in connections {
                 let connection = listener.accept().await.unwrap().admit().unwrap();
                 for _ in 0..2 {
                     let mut stream = connection.accept_stream().await.unwrap().receive;
-                    assert_eq!(stream.read_to_end(usize::MAX).await.unwrap().len(), 50_000);
+                    assert_eq!(stream.read_to_end(usize::MAX).await.unwrap().len(), bytes);
                 }
                 connection.closed().await;
             }
         });
     });
     let client = client(&config);
-    let weighs = announced.map(|announced| {
+    let weighs = connections.map(|(announced, bytes)| {
         wait(async {
             let connection = client.connect(address, trust, None).await.unwrap();
             connection.admitted().await.unwrap();
             connection.announce(announced);
-            // The law updates the weight with the data sent after the first acknowledgement.
             for _ in 0..2 {
-                let mut stream = connection.open_message(50_000).await.unwrap();
-                stream.write_all(&vec![7; 50_000]).await.unwrap();
+                let mut stream = connection.open_message(bytes as u64).await.unwrap();
+                stream.write_all(&vec![7; bytes]).await.unwrap();
                 stream.delivered().await.unwrap();
             }
             let trace = connection.laws().trace;
