@@ -210,7 +210,7 @@ mod tests {
         // Other commands never had it, also some that have the new one, or it is before the command.
         for line in [
             "narrows laws --page x",
-            "narrows clocks run --anew",
+            "narrows clocks run --checked",
             "narrows run a.toml --keep",
             "narrows export near",
             "narrows run a.toml --output out",
