@@ -52,6 +52,13 @@ impl Epoch {
         marked_fraction(self.marked, self.acked)
     }
 
+    /// Returns the epoch with which a sender goes on after a pause with nothing in flight. It is this one if its feedback is of
+    /// half of `window` or more: the first packet after the pause then ends it. Less does not show how much the path can
+    /// carry (RFC 7661 §4.3 has the same share), as that of a handshake: then an epoch begins with the next acknowledgement.
+    pub(crate) fn resume(self, window: Bytes) -> Self {
+        if self.acked.saturating_add(self.acked) >= window { self } else { Self::begin(Time::NEVER) }
+    }
+
     /// The epoch after the one that `ack` ends: `period` after its end, but none is shorter than that after the flow was silent.
     pub(crate) fn next(&self, ack: &Ack, period: Span) -> Self {
         let next = self.ends + period;

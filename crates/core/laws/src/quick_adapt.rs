@@ -36,6 +36,11 @@ impl QuickAdapt {
         Self { awaits_packet: true, ..Self::begin(acted_at) }
     }
 
+    /// Returns whether the first period has begun, by [`QuickAdapt::start`] or with a time.
+    pub(crate) const fn has_started(&self) -> bool {
+        self.from.is_set()
+    }
+
     /// Begins the first period; earlier losses still count.
     pub(crate) const fn start(&mut self, from: Time) {
         self.from = from;

@@ -151,6 +151,8 @@ impl ControlLaw for Strait {
     fn on_ack(&mut self, ack: &Ack) {
         if !self.epoch.ends().is_set() {
             self.epoch.set_end(ack.now);
+        }
+        if !self.adapt.has_started() {
             self.adapt.start(ack.now);
             self.clean_since = ack.now;
         }
@@ -182,9 +184,8 @@ impl ControlLaw for Strait {
         match *notification {
             Notification::BaseRtt(base_rtt) => self.base_rtt = base_rtt,
             Notification::Mss(mss) => drop(self.window.follow(mss)),
-            // The first packet after a pause was sent after the end of the epoch before, and its feedback alone is no epoch.
             Notification::Resumed { .. } => {
-                self.epoch = Epoch::begin(Time::NEVER);
+                self.epoch = self.epoch.resume(self.window.bytes());
                 self.adapt = QuickAdapt::begin(Time::NEVER);
             }
             _ => {}
@@ -213,7 +214,7 @@ mod tests {
 
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{LONG_PATH, PATH, Testbed, TestbedLink, ack, jain, loss, marked};
+    use crate::testbed::{LONG_PATH, PATH, Testbed, TestbedLink, ack, cuts_across_a_pause, jain, loss, marked};
     use std::vec::Vec;
     use units::Rate;
 
@@ -273,22 +274,15 @@ mod tests {
         }
     }
 
-    /// With twice the base RTT the pace is halved, a period's cut is halved, and Quick Adapt acts after 29.4 us instead
-    /// of 14.7.
-    /// A handshake's acknowledgement begins the first epoch, and the first packet after a pause is sent long after its end.
     #[test]
-    fn an_epoch_does_not_span_a_pause() {
-        for (resumes, cuts) in [(true, 0), (false, 1)] {
-            let mut law = law(|_| {});
-            law.on_ack(&ack(&PATH, 0));
-            if resumes {
-                law.on_notification(&Notification::Resumed { now: Time::from_us(1_000) });
-            }
-            law.on_ack(&marked(&PATH, 1_014));
-            assert_eq!(law.actions().cuts, cuts);
+    fn a_period_spans_a_pause_with_half_a_window() {
+        for (acked, cuts) in [(64, 0), (87_499, 0), (87_500, 1), (175_000, 1)] {
+            assert_eq!(cuts_across_a_pause(law(aimd), Bytes::new(acked)), cuts, "{acked}");
         }
     }
 
+    /// With twice the base RTT the pace is halved, a period's cut is halved, and Quick Adapt acts after 29.4 us instead
+    /// of 14.7.
     #[test]
     fn a_new_base_rtt_moves_the_pace_the_cut_and_quick_adapt() {
         let after_base_rtt_change = |change: fn(&mut Params)| {

@@ -52,6 +52,15 @@ pub(crate) fn marked(path: &PathInfo, now_us: u64) -> Ack<'static> {
     Ack { marked: path.mss, ..ack(path, now_us) }
 }
 
+/// Returns the cuts of a law with a flow that receives feedback of `acked` bytes, pauses for a millisecond with nothing in
+/// flight, and sends a packet. All of it is marked.
+pub(crate) fn cuts_across_a_pause(mut law: impl ControlLaw, acked: Bytes) -> u64 {
+    law.on_ack(&Ack { acked, marked: acked, ..marked(&PATH, 0) });
+    law.on_notification(&Notification::Resumed { now: Time::from_us(1_001_000) });
+    law.on_ack(&marked(&PATH, 1_014));
+    law.actions().cuts
+}
+
 /// A packet lost.
 pub(crate) fn loss(sent_us: u64, now_us: u64, cause: LossCause) -> Loss {
     Loss {
