@@ -319,6 +319,7 @@ impl Prober {
         let is_lower = self.floor.is_known() && estimate.round_trip < self.floor.get();
         let first_lower = if is_lower { *self.lower.get_or_insert(estimate.end()) } else { estimate.start() };
         if estimate.start() >= first_lower {
+            self.lower = None;
             self.floor.update(now, estimate.round_trip, queues(estimate));
         }
     }

@@ -291,6 +291,11 @@ impl ControlLaw for Nscc {
         match *notification {
             Notification::BaseRtt(base_rtt) => self.measure(base_rtt),
             Notification::Mss(mss) => drop(self.window.follow(mss)),
+            // A period that spans a pause does not show the path's rate.
+            Notification::Resumed { .. } => {
+                (self.adapt.ends, self.adapt.achieved) = (Time::NEVER, Bytes::ZERO);
+                (self.adapt.triggered, self.adapt.ignores) = (false, Bytes::ZERO);
+            }
             _ => {}
         }
     }
@@ -326,6 +331,21 @@ mod tests {
         let mut params = Params::for_path(&PATH);
         change(&mut params);
         Nscc::new(&PATH, params)
+    }
+
+    /// A loss at the end of a burst does not make Quick Adapt act on the first packet after a pause.
+    #[test]
+    fn quick_adapt_does_not_span_a_pause() {
+        for (resumes, quick_adapts) in [(true, 0), (false, 1)] {
+            let mut law = law(|_| {});
+            law.on_ack(&ack(&PATH, 0));
+            law.on_loss(&loss(0, 5, LossCause::Reordered));
+            if resumes {
+                law.on_notification(&Notification::Resumed { now: Time::from_us(1_001_000) });
+            }
+            law.on_ack(&ack(&PATH, 1_014));
+            assert_eq!(law.actions().quick_adapts, quick_adapts, "resumes: {resumes}");
+        }
     }
 
     /// Turns off growth without feedback and Quick Adapt, and grants increases at once.

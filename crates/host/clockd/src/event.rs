@@ -58,6 +58,21 @@ pub enum DaemonEvent {
 }
 
 impl DaemonEvent {
+    /// Returns whether something is wrong, or was: with a clock, a member or a file.
+    pub fn is_warning(&self) -> bool {
+        match self {
+            Self::OwnStep
+            | Self::NeighbourStep { .. }
+            | Self::Suspect { .. }
+            | Self::Disruption
+            | Self::Lost
+            | Self::SystemClockStep { .. }
+            | Self::Suspend { .. }
+            | Self::Metrics { .. } => true,
+            Self::Started { .. } | Self::Restart { .. } | Self::Reference { .. } | Self::Renewal => false,
+        }
+    }
+
     pub(crate) fn of_node(event: Event, name: impl Fn(clocks::Member) -> String) -> Self {
         match event {
             Event::OwnStep => Self::OwnStep,

@@ -204,10 +204,17 @@ impl DaemonConfig {
     }
 }
 
-/// Returns a description of what all members must agree on.
+/// Returns a description of what all members must agree on. Another text is another key, so members of versions with different
+/// texts do not understand each other.
 fn describe(mesh: &MeshConfig, peers: &[PeerConfig]) -> Vec<u8> {
     let MeshConfig { members, seed, limits, .. } = mesh;
-    let mut text = format!("{seed} {limits:?}");
+    let Limits { asymmetry, asymmetry_between_sites, timestamp_error, wander, max_skew, purity } = limits;
+    let between_sites = asymmetry_between_sites.map_or_else(|| "none".to_owned(), |ns| ns.to_string());
+    let mut text = format!(
+        "1 seed={seed} asymmetry={asymmetry} between_sites={between_sites} timestamp_error={timestamp_error} wander={} \
+         max_skew={} purity={purity}",
+        wander.0, max_skew.0
+    );
     for (member, peer) in members.iter().zip(peers) {
         // Writing to a string cannot fail.
         let _ = write!(text, "\n{} {} {} {}", member.id, member.site, peer.address, peer.name);
@@ -219,9 +226,10 @@ const ACCEPTED_KEYS: &str = "a file of at least 16 bytes that only its owner and
                              `head -c 32 /dev/urandom`";
 
 fn read_key(path: &Path) -> Result<Vec<u8>, PeersError> {
-    let bytes = files::read(path, KEY)?;
     let refused = |problem: String| PeersError::Key { file: path.to_path_buf(), problem, accepted: ACCEPTED_KEYS };
-    let mode = fs::metadata(path).map_or(0, |metadata| metadata.mode() & 0o777);
+    let bytes = files::read(path, KEY)?;
+    let metadata = fs::metadata(path).map_err(|error| refused(format!("has an unknown mode: {error}")))?;
+    let mode = metadata.mode() & 0o777;
     if mode & 0o007 != 0 {
         return Err(refused(format!("has the mode {mode:o}")));
     }
@@ -613,10 +621,19 @@ mod tests {
         };
         let base = format!("key = \"k\"\n{MEMBERS}");
         assert_eq!(describe(&base), describe(&base.replace("\"k\"", "\"l\"")));
+        let limits = |text: &str| format!("key = \"k\"\n[limits]\n{text}\n{MEMBERS}");
         let changes = [("\"a\"", "\"c\""), ("0.0.1", "0.0.3"), ("\"east\"", "\"\""), ("key", "seed = 1\nkey")];
         for (from, to) in changes {
             assert_ne!(describe(&base), describe(&base.replace(from, to)), "{from}");
         }
+        assert_ne!(describe(&base), describe(&limits("asymmetry_ns = 2000")));
+        assert_eq!(describe(&base), describe(&limits("asymmetry_ns = 1000")));
+        // The text is part of the protocol: a change of it separates versions.
+        let text = String::from_utf8(describe(&base)).unwrap();
+        let first = text.lines().next().unwrap();
+        let expected = "1 seed=0 asymmetry=1000 between_sites=none timestamp_error=200 wander=14073748 max_skew=84442493013 \
+                        purity=300";
+        assert_eq!(first, expected);
     }
 
     #[test]

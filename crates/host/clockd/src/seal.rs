@@ -71,8 +71,7 @@ impl MeshKey {
 }
 
 fn mac(key: &[u8]) -> Hmac<Sha256> {
-    // HMAC takes keys of any length.
-    Hmac::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()))
+    Hmac::new_from_slice(key).expect("HMAC takes keys of any length (RFC 2104 §2)")
 }
 
 /// Numbers below the highest one that are distinguished.

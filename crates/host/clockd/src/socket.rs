@@ -91,6 +91,8 @@ pub struct SocketCounters {
     pub missing_transmit_stamps: u64,
     /// Restarts of the numbers of transmit timestamps.
     pub resets: u64,
+    /// Calls to turn timestamps on again that failed: without timestamps members lose contact.
+    pub timestamp_errors: u64,
     /// Steps of `CLOCK_REALTIME`, and changes of its rate, which discarded timestamps.
     pub system_clock_steps: u64,
 }
@@ -164,8 +166,9 @@ impl<T: Copy> StampedSocket<T> {
         self.counters.missing_transmit_stamps += self.pending.len() as u64;
         self.pending.clear();
         (self.next_id, self.missed) = (0, 0);
-        // Timestamps cannot be turned off by anybody else. If the call fails, they stay away, and members lose contact.
-        let _ = sys::enable_timestamps(self.socket.as_fd());
+        if sys::enable_timestamps(self.socket.as_fd()).is_err() {
+            self.counters.timestamp_errors += 1;
+        }
     }
 
     /// Discards the relation of the clocks, after a suspend.

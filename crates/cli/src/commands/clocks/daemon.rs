@@ -25,7 +25,7 @@ pub(super) fn run(args: &ClocksRunArgs) -> Result<(), CommandFailure> {
         print_stderr(&format!("{own} of `{}` runs; its page is `{page}`", peers.display()));
     }
     let mut log = |event: &clockd::DaemonEvent| {
-        if !quiet {
+        if !quiet || event.is_warning() {
             print_stderr(&event.to_string());
         }
     };

@@ -139,7 +139,13 @@ pub fn render_corrupted(frame: &[u8], headers: &Headers, segment: u16, mark: Mar
         };
         let at = usize::from(headers.transport_at) + checksum_at;
         if let Some(checksum) = out.get_mut(at..at + 2) {
+            let right = [checksum[0], checksum[1]];
             flip_bit(checksum, bits);
+            // In UDP, 0 means no checksum: then the next bit is changed instead.
+            if *checksum == [0, 0] {
+                checksum.copy_from_slice(&right);
+                flip_bit(checksum, bits.wrapping_add(1 << 28));
+            }
         }
     }
     out.splice(..0, [0; VNET_LEN]);

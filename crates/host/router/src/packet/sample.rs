@@ -148,7 +148,7 @@ impl PacketSample {
         }
     }
 
-    fn checksum_at(&self) -> usize {
+    pub(crate) fn checksum_at(&self) -> usize {
         self.transport_at() + if self.tcp { 16 } else { 6 }
     }
 

@@ -141,6 +141,8 @@ proptest! {
         let summed = |packet: &[u8]| naive_sum(&[&sample.pseudo_header(packet.len() - at)[..], &packet[at..]].concat());
         prop_assert_eq!(summed(&right), 0xffff);
         prop_assert!(summed(packet) != 0xffff);
+        // In UDP, 0 means no checksum.
+        prop_assert!(sample.tcp || packet[sample.checksum_at()..][..2] != [0, 0]);
     }
 
     /// Any bytes at all, and any change of a good packet, are a packet or a fault, and a packet can be written.

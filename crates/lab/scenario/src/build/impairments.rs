@@ -21,9 +21,16 @@ pub(super) struct ImpairmentList(RefCell<Vec<Arc<Impairments>>>);
 
 impl ImpairmentList {
     /// Adds the impairments of a port. Returns their index; none if they impair nothing.
-    pub(super) fn add(&self, impairments: Impairments) -> Option<ImpairmentId> {
+    ///
+    /// # Errors
+    /// If there are more than 65,536 different ones.
+    pub(super) fn add(
+        &self,
+        impairments: Impairments,
+        origin: SourceSpan,
+    ) -> Result<Option<ImpairmentId>, SpannedError> {
         if impairments.is_none() {
-            return None;
+            return Ok(None);
         }
         let mut list = self.0.borrow_mut();
         let known = list.iter().position(|known| **known == impairments);
@@ -31,7 +38,8 @@ impl ImpairmentList {
             list.push(Arc::new(impairments));
             list.len() - 1
         });
-        u16::try_from(index).ok().map(ImpairmentId)
+        let refused = |_| SpannedError::new(origin, "over 65,536 different impairments");
+        u16::try_from(index).map(|index| Some(ImpairmentId(index))).map_err(refused)
     }
 
     /// Returns the impairments by their index.

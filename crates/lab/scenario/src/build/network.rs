@@ -139,7 +139,7 @@ impl NetworkInputs<'_> {
                 "tick = \"off\"",
             );
         }
-        Ok(self.impairments.add(impairments))
+        self.impairments.add(impairments, impair.origin)
     }
 
     /// Refuses to reckon a headroom by exact times where links are faster than that.
